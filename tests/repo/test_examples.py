@@ -28,9 +28,9 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def suites_of(checkout: Path) -> set[str]:
-    return {
-        path.relative_to(checkout).as_posix() for path in (checkout / "examples").rglob("EVAL.yaml")
-    }
+    folder = checkout / "examples"
+    paths = (*folder.rglob("EVAL.yaml"), *folder.rglob("evals.json"))
+    return {path.relative_to(checkout).as_posix() for path in paths}
 
 
 def test_examples__have_neither_fault_nor_warning(checkout: Path) -> None:
@@ -49,6 +49,21 @@ def test_examples__are_green_as_they_stand(checkout: Path) -> None:
         "order-status-json": "borderline"
     }
     assert [row["evalId"] for row in rows if row["error"]] == []
+
+
+@pytest.mark.parametrize(("name", "code"), [("red", 1), ("green", 0)])
+def test_skills__a_shorter_skill_is_red_and_the_same_rules_are_green(
+    tmp_path: Path, name: str, code: int
+) -> None:
+    made = Repository(shutil.copytree(EXAMPLES / "skills/base", tmp_path / "repository"))
+    made.git("init", "--quiet", "--initial-branch=main")
+    made.commit("base")
+    made.git("checkout", "--quiet", "-b", name)
+    made.git("apply", str(EXAMPLES / f"skills/{name}.patch"))
+    made.commit(name)
+    done = command.run(made.path, "review", "--base", "main")
+    assert done.code == code, done.out + done.err
+    assert "changed: skills/release-notes/SKILL.md (skill)" in done.out
 
 
 @pytest.mark.parametrize("name", [folder.name for folder in sorted(RUNNERS.iterdir())])
