@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import command
+from tests.support import agent_programs, command
 from tests.support.repositories import Files, Repository
 
 #: The agent answers with what its skill says, and with the fixture that the test brings.
@@ -384,3 +384,27 @@ def test_init__tests_of_skills_get_their_gate(tmp_path: Path) -> None:
     checked = command.run(made.path, "validate")
     assert checked.code == 0, checked.out + checked.err
     assert "skills/shop/evals/evals.json: valid, 1 test" in checked.out
+
+
+@pytest.mark.parametrize(
+    ("agent", "folder"),
+    [("claude", ".claude"), ("codex", ".agents"), ("copilot", ".agents"), ("gemini", ".agents")],
+)
+def test_run__each_agent_gets_the_skill_where_it_looks(
+    tmp_path: Path, agent: str, folder: str
+) -> None:
+    program, seen = tmp_path / "agent.sh", tmp_path / "seen"
+    stream = agent_programs.answer_stream(agent, "30 days")
+    (tmp_path / "stream").write_text(stream)
+    program.write_text(f"find . -type f > {seen}\ncat {tmp_path / 'stream'}\n")
+    target = {"name": "default", "provider": f"{agent}-cli", "judge_target": "judge"}
+    judge = {"name": "judge", "provider": "mock", "response": '{"score": 1, "reasoning": ""}'}
+    targets = [{**target, "command": ["sh", str(program)]}, judge]
+    tests = evals({"expected_output": "The period."})
+    files: Files = {
+        ".agentv/targets.yaml": json.dumps(targets),
+        "skills/shop/evals/evals.json": tests,
+    }
+    (row,) = results(tmp_path / "repository", files)
+    assert (row["verdict"], row["candidateAnswer"]) == ("pass", "30 days")
+    assert seen.read_text().splitlines() == [f"./{folder}/skills/shop/SKILL.md"]
