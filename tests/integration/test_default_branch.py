@@ -147,7 +147,8 @@ def test_comment__an_evaluator_that_fails_in_a_test_that_passes_is_listed(
     done = flow.reviewed()
     assert done.code == 0, done.log
     assert (
-        "### 1 test passes with an evaluator that passed on base and fails on head" in done.summary
+        "### 1 test passes with an evaluator or criterion that passed on base and fails on head"
+        in done.summary
     )
     assert "· `contains-!` passed on base and failed on head" in done.summary
 

@@ -152,14 +152,16 @@ class TestComparison:
 
     @property
     def evaluators_lost(self) -> tuple[str, ...]:
-        """The evaluators that passed on base and fail on head in a test that passes on head and is
-        compared."""
+        """The evaluators, and criteria of rubrics that pass, that passed on base and fail on head;
+        of a test that passes on head and is compared."""
         head, base = self.head, self.base
         if not head or not base or head.verdict != "pass" or self.change not in _KEPT:
             return ()
         on_base, on_head = (passed_by_name(side.evaluator_results) for side in (base, head))
-        return tuple(
-            name for name, passed in on_head.items() if passed is False and on_base.get(name)
+        rubrics = [each for each in head.evaluator_results if each.type == "rubric" and each.passed]
+        return (
+            *(name for name, passed in on_head.items() if passed is False and on_base.get(name)),
+            *(miss for rubric in rubrics for miss in rubric.misses if miss in base.hits),
         )
 
     @property

@@ -136,12 +136,12 @@ GROUPS = (
     ),
     Group(
         "evaluatorsLost",
-        "passed with an evaluator that failed",
+        "passed with an evaluator or criterion that failed",
         lambda test: bool(test.evaluators_lost),
         "listed",
         _count(
-            "passes with an evaluator that passed on base and fails on head",
-            "pass with evaluators that passed on base and fail on head",
+            "passes with an evaluator or criterion that passed on base and fails on head",
+            "pass with evaluators or criteria that passed on base and fail on head",
         ),
         "A test passes with a score of 0.8 or more; with `required: true` an evaluator blocks.",
     ),

@@ -43,6 +43,12 @@ def checked(*passed: bool) -> TestResult:
     )
 
 
+def rubric(hits: tuple[str, ...] = (), misses: tuple[str, ...] = ()) -> TestResult:
+    """A test that passes, with a rubric of five criteria that passes, too."""
+    result = replace(results.evaluated(passed=True, misses=misses), type="rubric")
+    return reviews.result("a", evaluator_results=(result,), hits=hits, misses=misses)
+
+
 LOST = ["evaluatorsLost"]
 PASS, FAIL = reviews.result("a"), reviews.result("a", "fail")
 CASES: dict[str, tuple[TestResult | None, TestResult | None, Evidence | None, list[str]]] = {
@@ -57,6 +63,13 @@ CASES: dict[str, tuple[TestResult | None, TestResult | None, Evidence | None, li
     "with an evaluator that fails now": (checked(True, False), checked(True, True), None, LOST),
     "with an evaluator that failed before": (checked(True, False), checked(True, False), None, []),
     "with an evaluator that is new": (checked(True, False), checked(True), None, []),
+    "with a criterion that is lost": (
+        rubric(misses=("r-1: A.",)),
+        rubric(hits=("r-1: A.",)),
+        None,
+        LOST,
+    ),
+    "with a criterion that base lacks": (rubric(misses=("r-1: A.",)), rubric(), None, []),
     "removed": (None, PASS, None, ["removed"]),
     "question": (
         reviews.result("a", print=results.fingerprint(question="other")),
