@@ -20,6 +20,7 @@ targets:
       - {{pattern: '30 days', response: '{{"checks": [{{"id": "rubric-1", "satisfied": true}}]}}'}}
       - {{pattern: '.', response: '{{"checks": [{{"id": "rubric-1", "satisfied": false}}]}}'}}
 """
+AGENT = {"name": "default", "provider": "cli", "judge_target": "judge"}
 SKILL = """\
 ---
 name: shop
@@ -219,6 +220,18 @@ def test_run__a_skill_is_installed_without_its_tests(tmp_path: Path) -> None:
     changes = row["samples"][0]["fileChanges"]
     assert "+more" in changes
     assert "SKILL.md" not in changes
+
+
+def test_run__a_judge_sees_a_picture_that_the_agent_made(tmp_path: Path) -> None:
+    draws = r"printf '\211PNG\r\n\032\n\000\000' > chart.png; echo done"
+    met = json.dumps({"checks": [{"id": "rubric-1", "satisfied": True}]})
+    judge = {"pattern": r"(?s)</rubric.*\nchart\.png\s*$", "response": met}
+    targets = [
+        {**AGENT, "command": ["sh", "-c", draws]},
+        {"name": "judge", "provider": "mock", "responses": [judge]},
+    ]
+    (row,) = results(tmp_path / "repository", {".agentv/targets.yaml": json.dumps(targets)})
+    assert row["verdict"] == "pass", row
 
 
 def test_run__a_skill_for_the_user_alone_is_invoked(tmp_path: Path) -> None:

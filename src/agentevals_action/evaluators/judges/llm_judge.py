@@ -1,6 +1,7 @@
 """`llm_judge`: a model scores the answer from 0 to 1."""
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.evaluators.judges.produced_files import find_produced_files
 from agentevals_action.evaluators.judges.prompts import PromptedEvaluator, prompt_variables
 from agentevals_action.evaluators.judges.replies import ask_judge, read_score
 from agentevals_action.evaluators.judges.rubric import Rubric
@@ -28,6 +29,7 @@ class LlmJudge(PromptedEvaluator):
             if own.origin == "rubrics" and isinstance(own, Rubric)
             for criterion in own.rubrics
         ]
+        pictures, _ = find_produced_files(case)
         variables = prompt_variables(case, rubrics)
         if self.prompt is None and not (variables["criteria"] or case.test.expected_output):
             raise AttemptError(
@@ -36,4 +38,4 @@ class LlmJudge(PromptedEvaluator):
                 "Write `criteria`, or a `prompt`.",
             )
         prompt = self.compose(_TEMPLATE, variables, _FORM)
-        return await ask_judge(case.ask, self, prompt, _FORM, ("score",), read_score)
+        return await ask_judge(case.ask, self, prompt, _FORM, ("score",), read_score, pictures)

@@ -1,6 +1,6 @@
 """Asks a judge and reads the score in its reply; an unclear reply is an error."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.json.objects import UnreadableReply, find_object
 from agentevals_action.formatting import ending
-from agentevals_action.model.messages import Message
+from agentevals_action.model.messages import Block, Message
 from agentevals_action.model.result import Score
 from agentevals_action.model.suite import Ask, Evaluator
 from agentevals_action.validation.field_errors import describe
@@ -36,14 +36,16 @@ async def ask_judge(
     form: str,
     keys: Collection[str],
     read: Callable[[Mapping[str, Any]], Reading],
+    pictures: Sequence[Block] = (),
 ) -> Reading:
-    """Sends a prompt as the only user message and reads the last JSON object with one of the keys
-    in the reply.
+    """Sends a prompt, with pictures, as the only user message and reads the last JSON object with
+    one of the keys in the reply.
 
     If `read` raises UnreadableReply, the judge is asked once more, with `form` as the description
     of the reply, which must not be valid JSON. AttemptError of kind `judge` if the second reply
     cannot be read either."""
-    question = Message("user", prompt)
+    content = (Block("text", prompt), *pictures) if pictures else prompt
+    question = Message("user", content)
     reply = await ask(evaluator, (question,))
     try:
         return read(find_object(reply, keys))

@@ -17,10 +17,13 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import require
 from agentevals_action.evaluators.json.objects import UnreadableReply
+from agentevals_action.evaluators.judges.produced_files import find_produced_files
 from agentevals_action.evaluators.judges.prompts import PromptedEvaluator, prompt_variables
 from agentevals_action.evaluators.judges.replies import JudgeReplyModel, ask_judge, validate_reply
+from agentevals_action.formatting import list_paths
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import PASS_SCORE, Score
 from agentevals_action.model.suite import Case
@@ -244,11 +247,17 @@ class Rubric(PromptedEvaluator):
     )
 
     async def evaluate(self, case: Case) -> Score:
-        """The weighted mean of the criteria; AttemptError if the judge's reply lacks one."""
+        """The weighted mean of the criteria; AttemptError if the judge's reply lacks one. Criteria
+        about a file that the judge cannot see are not scored."""
+        pictures, unseen = find_produced_files(case)
         variables = prompt_variables(case, [criterion.model_dump() for criterion in self.rubrics])
-        prompt = self.compose(_TEMPLATE, variables, _FORM)
-        read = partial(read_checks, criteria=self.rubrics)
-        return await ask_judge(case.ask, self, prompt, _FORM, ("checks",), read)
+        prompt = self.compose(_TEMPLATE, {**variables, "unseen_files": unseen}, _FORM)
+        read = partial(read_checks, criteria=self.rubrics, may_skip=bool(unseen))
+        score = await ask_judge(case.ask, self, prompt, _FORM, ("checks",), read, pictures)
+        if len(score.hits) + len(score.misses) < len(self.rubrics):
+            about = f"criteria about files that a judge cannot see ({list_paths(unseen)})"
+            case.notice(f"test `{case.test.id}`: {about} are not scored")
+        return score
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
         """Those of every prompt, and thresholds of criteria that are not gates."""
@@ -292,16 +301,26 @@ class _Points(JudgeReplyModel):
     score: float = Field(ge=0, le=10)
 
 
-def read_checks(data: Mapping[str, Any], criteria: Sequence[Criterion]) -> Score:
+def read_checks(
+    data: Mapping[str, Any], criteria: Sequence[Criterion], *, may_skip: bool = False
+) -> Score:
     """The score of a judge's `checks`; UnreadableReply if a criterion is missing or given twice, or
-    a check is invalid."""
+    a check is invalid. A judge that `may_skip` leaves out criteria with null, but not all, and no
+    gate."""
     reply = validate_reply(ChecksReply, data)
     checks = {check.id: check for check in reply.checks}
     if len(checks) < len(reply.checks):
         raise UnreadableReply("`checks` has a criterion twice")
     if missing := [criterion.name for criterion in criteria if criterion.name not in checks]:
         raise UnreadableReply(f"`checks` lacks {', '.join(missing)}")
-    scored = [(each, _read_check(checks[each.name], each)) for each in criteria]
+    asked = [
+        each
+        for each in criteria
+        if each.is_gate or not may_skip or not _is_skipped(checks[each.name])
+    ]
+    if not asked:
+        raise AttemptError("judge", "the judge sees no file that the criteria are about")
+    scored = [(each, _read_check(checks[each.name], each)) for each in asked]
     return Score(
         value=weighted_mean([(score, each.weight) for each, score in scored]),
         gates_failed=tuple(each.name for each, score in scored if not each.holds(score)),
@@ -315,6 +334,10 @@ def read_checks(data: Mapping[str, Any], criteria: Sequence[Criterion]) -> Score
             ]
         },
     )
+
+
+def _is_skipped(reply: Opinion) -> bool:
+    return reply.satisfied is None and reply.score is None
 
 
 def _read_check(reply: Opinion, criterion: Criterion) -> float:

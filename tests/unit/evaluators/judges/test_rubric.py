@@ -1,13 +1,17 @@
 """`rubric`: criteria in their forms, the judge's checks, and the gates among them."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.messages import Message, picture
 from agentevals_action.model.result import EvaluatorResult
+from agentevals_action.model.suite import Evaluator
 from tests.support import cases, suites
 
 
@@ -234,3 +238,53 @@ def test_own_prompt__has_the_criteria() -> None:
         cases.case("x", ask=ask),
     )
     assert heard == ["rubric-1=Greets: x"]
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
+BINARIES = "".join(
+    f"Binary files {old} and b/{name} differ\n"
+    for old, name in (("/dev/null", "chart.png"), ("a/sheet.xlsx", "sheet.xlsx"))
+)
+
+
+@pytest.mark.parametrize(
+    ("second", "score", "misses"),
+    [(None, 1, ()), (False, 0.5, ("b: The sheet has totals.",))],
+)
+def test_files__a_picture_is_shown_and_what_is_unseen_is_not_scored(
+    tmp_path: Path, second: bool | None, score: float, misses: tuple[str, ...]
+) -> None:
+    (tmp_path / "chart.png").write_bytes(PNG)
+    (tmp_path / "sheet.xlsx").write_bytes(b"PK\0")
+    asked: list[Message] = []
+    notices: list[str] = []
+
+    async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
+        asked.extend(messages)
+        checks = [met("a"), {"id": "b", "satisfied": second}]
+        return json.dumps({"checks": checks})
+
+    case = cases.case("Done.", ask=ask, file_changes=BINARIES, notice=notices.append)
+    criteria = [
+        {"id": "a", "outcome": "The axes have names."},
+        {"id": "b", "outcome": "The sheet has totals."},
+    ]
+    result = cases.run("rubric", {"rubrics": criteria}, replace(case, workspace=tmp_path))
+    assert (result.score, result.misses) == (score, misses)
+    (question,) = asked
+    assert [block.type for block in question.blocks] == ["text", "image"]
+    assert picture(question.blocks[1]).media_type == "image/png"
+    assert "sheet.xlsx\n</files" in str(question.blocks[0].value)
+    assert bool(notices) is (second is None)
+
+
+def test_files__a_criterion_is_scored_where_every_file_is_seen() -> None:
+    result = checked(["A", "B"], met("rubric-1"), {"id": "rubric-2", "satisfied": None})
+    assert result.error is not None
+    gate = [{"id": "a", "outcome": "A", "required": True}, "B"]
+    reply = json.dumps({"checks": [{"id": "a", "satisfied": None}, met("rubric-2")]})
+    case = cases.case(reply, ask=cases.replying(reply, reply), file_changes=BINARIES)
+    assert cases.run("rubric", {"rubrics": gate}, case).error is not None
+    reply = json.dumps({"checks": [{"id": "rubric-1"}]})
+    case = cases.case(reply, ask=cases.replying(reply), file_changes=BINARIES)
+    assert cases.run("rubric", {"rubrics": ["A"]}, case).error is not None
