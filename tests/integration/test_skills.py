@@ -178,6 +178,20 @@ def test_review__a_change_of_a_skill_is_compared(tmp_path: Path, name: str) -> N
     assert (done.code, words in done.out + done.err) == (code, True), done.out + done.err
 
 
+@pytest.mark.parametrize(
+    ("name", "absent"),
+    [
+        ("a skill that moves and changes its name", "no test is about"),
+        ("a skill that no test is about", "no suite and no rule"),
+    ],
+)
+def test_review__a_skill_without_tests_is_named_once_and_only_on_head(
+    tmp_path: Path, name: str, absent: str
+) -> None:
+    base, change, _, _ = CHANGES[name]
+    assert absent not in reviewed(tmp_path, base, change).out
+
+
 def test_review__each_skill_has_its_own_suite(tmp_path: Path) -> None:
     other = SKILL.replace("shop", "other")
     base: Files = {

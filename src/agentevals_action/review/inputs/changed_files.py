@@ -158,6 +158,7 @@ def _describe_change(
         for path in uncovered(paths, own | in_all, tree.known)
         if not (all(rules) and _is_ruled(every[path], rules))
     }
+    with_skills = any(isinstance(each, Suite) and each.installs_skills for each in head.suites)
     gone = {file.paths[-1] for file in files or () if file.status in ("removed", "renamed")}
     outside |= {path for path in gone for tree in trees.values() if tree.known.is_built(path)}
     return Change(
@@ -170,7 +171,7 @@ def _describe_change(
         shared=covered.keys() & outside,
         links=linked_files(paths, list(trees)),
         every_path=every,
-        of_skills=find_skill_files(paths, known),
+        of_skills=find_skill_files(paths, known) if with_skills else {},
     )
 
 

@@ -9,6 +9,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.path_patterns import WatchRule, rule_for, selected, selected_name
 from agentevals_action.model.quarantine import FILE, Quarantine
 from agentevals_action.model.result import TestResult
+from agentevals_action.model.skill import SKILL_FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.comparison.decision_rule import RowsBySuite
 from agentevals_action.review.inputs.base_tree import Base
@@ -17,6 +18,7 @@ from agentevals_action.review.inputs.request import Suites
 from agentevals_action.review.inputs.selection import Change
 from agentevals_action.runners.suites import gate_globs
 from agentevals_action.settings import Settings
+from agentevals_action.system.files.regular_files import is_present
 
 
 def find_notices(
@@ -50,7 +52,7 @@ def _describe_change(
         yield uncovered
     if head.notice:
         yield head.notice
-    if untested := describe_untested(change, head.suites):
+    if untested := describe_untested(change, head):
         yield untested
     if edited:
         yield (
@@ -77,6 +79,8 @@ def describe_uncovered(change: Change, suites: Collection[Suite], samples: int) 
     paths = [file.path for file in change.unknown_to(suites)]
     if all(is_named) and change.watch:
         paths = [path for path in paths if path not in change.shared]
+    if not suites:  # `describe_untested` names them
+        paths = [path for path in paths if path not in change.of_skills]
     if not paths:
         return ""
     folders = (PurePosixPath(path).parts for path in paths)
@@ -100,12 +104,14 @@ def describe_uncovered(change: Change, suites: Collection[Suite], samples: int) 
     )
 
 
-def describe_untested(change: Change, suites: Suites) -> str:
-    """The sentence about changed skills that no suite tests, where some do; empty without them."""
-    valid = [suite for suite in suites if isinstance(suite, Suite)]
+def describe_untested(change: Change, head: Head) -> str:
+    """The sentence about changed skills of head that no suite tests; empty without them."""
+    valid = [suite for suite in head.suites if isinstance(suite, Suite)]
     tested = {skill.folder for suite in valid for test in suite.tests for skill in test.skills}
-    untested = sorted({*change.of_skills.values()} - tested)
-    if not tested or not untested:
+    changed = {*change.of_skills.values()} - tested
+    root = head.checkout.root
+    untested = sorted(folder for folder in changed if is_present(root / folder / SKILL_FILE))
+    if not untested:
         return ""
     it = plural(len(untested), "it", "them")
     return f"no test is about the changed {list_paths(untested)}: write `evals/evals.json` in {it}"

@@ -28,8 +28,8 @@ class Change:
     agent the rules of both sides do not name. Other suites cover those that are `shared`.
     `links` are the changed paths that are symbolic links on either side, with the files that they
     lead to: suites reference these. `every_path` are all paths by which rules may name a changed
-    one. `of_skills` are the changed paths in skills, with the folder of the skill: they do not
-    affect suites that install their skills."""
+    one. `of_skills` are the changed paths in skills, with the folder of the skill, where a
+    suite of head installs its skills: they do not affect such suites."""
 
     files: Sequence[ChangedFile] | None = None
     everything: bool = False
