@@ -110,6 +110,10 @@ MISTAKES = {
         [f'{GOOD}, results: promptfoo, errors: "5(0"'],
         [('"5(0"', "`runners[0].errors`: '5(0' is not a regular expression: missing )")],
     ),
+    "long expression": (
+        [f"{GOOD}, results: promptfoo, errors: {'x' * 50_001}"],
+        [("xxxxx", "`runners[0].errors`")],
+    ),
     "all at once": (
         [
             f"{GOOD}, results: promtfoo",

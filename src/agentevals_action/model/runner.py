@@ -88,6 +88,7 @@ class Runner(FileModel):
     )
     errors: NonEmpty | None = Field(
         default=None,
+        max_length=50_000,  # of a pattern of a test, too
         description="A regular expression: a failure whose message matches it is an outage, not a "
         "failure of the agent.",
     )
