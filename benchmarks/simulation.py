@@ -171,9 +171,9 @@ async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Ran
 
 
 async def decide(
-    drawn: Sequence[Drawn], conditions: Conditions, sampler_of: Callable[[Sequence[Key]], Sampler]
+    drawn: Sequence[Drawn], conditions: Conditions, make_sampler: Callable[[Sequence[Key]], Sampler]
 ) -> PullRequest:
-    """What comes of a pull request. `sampler_of` takes the tests that are sampled again."""
+    """What comes of a pull request. `make_sampler` takes the tests that are sampled again."""
     plain = {test.key for test in drawn if find_lost_requirement(test.head, test.latest)}
     failing = {test.key: test.head for test in drawn if test.head.gates_failed}
     suspects = [
@@ -186,7 +186,7 @@ async def decide(
         bases.setdefault(test.key[0], {})[test.key[1]] = test.history
     fallen = {suspect.key for suspect in suspects}
     again = [test.key for test in drawn if test.key in fallen or test.key in failing]
-    sampler, priors = sampler_of(again), compute_priors(bases)
+    sampler, priors = make_sampler(again), compute_priors(bases)
     plan = ConfirmationPlan(conditions.confirm, conditions.alpha / max(len(suspects), 1))
     fresh = await sample_again(suspects, failing, plan, priors, sampler.head, sampler.base)
     evidence = {each.key: assess(each, fresh[each.key], plan, priors) for each in suspects}

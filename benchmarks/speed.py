@@ -166,7 +166,7 @@ def run(
     return Run(seconds, usage.ru_utime + usage.ru_stime, megabytes)
 
 
-def floor_of(workload: Workload, folder: Path, port: int) -> float | None:
+def measure_floor(workload: Workload, folder: Path, port: int) -> float | None:
     """The least possible time in seconds; None for a workload without waiting and child
     processes."""
     started = time.perf_counter()
@@ -213,7 +213,7 @@ def measure(workload: Workload, times: int, port: int, tools: Sequence[peers.Pee
             Measured(tool.prepare(workload.name, Path(temp) / tool.name, port)) for tool in tools
         ]
         for _ in range(times):
-            if (floor := floor_of(workload, folder, port)) is not None:
+            if (floor := measure_floor(workload, folder, port)) is not None:
                 floors.append(floor)
             runs.append(run_ours(workload, folder))
             for other in others:
@@ -299,6 +299,9 @@ def main() -> None:
         help="also measure other tools, which are installed into this folder once",
     )
     options = parser.parse_args()
+    os.environ.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # an installed program is compiled, as peers are
     if unknown := set(options.workloads) - set(names):
         parser.error(f"there is no workload {', '.join(sorted(unknown))}")
     chosen = options.workloads or names
