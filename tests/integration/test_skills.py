@@ -162,6 +162,15 @@ CHANGES: dict[str, tuple[Files, Files, int, str]] = {
         0,
         "no suite covers rules.txt",
     ),
+    "one of two skills is deleted, and its tests stay": (
+        {
+            "skills/other/SKILL.md": SKILL.replace("shop", "other"),
+            "skills/other/evals/evals.json": evals(ASSERTIONS, name="other"),
+        },
+        {"skills/other/SKILL.md": None},
+        2,
+        "no SKILL.md belongs to these tests",
+    ),
     "a skill whose tests lose their SKILL.md": (
         {},
         {"skills/shop/SKILL.md": None},

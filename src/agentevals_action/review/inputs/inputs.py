@@ -175,14 +175,17 @@ async def _read_inputs(
         known = [suite.path for suite in suites]
         unfound = await asyncio.to_thread(overlooked, head.checkout, settings, known)
     running = plan.head.values()
+    # A suite that base has and that head's files only warn about has lost its skill, or its agent.
+    lost = [each for each in head.warnings if each.location.path in selected.gone]
     errors = (
         *head.errors,
+        *lost,
         *distinct_errors(selected.broken),
         *plan.missing,
         *quarantines.errors,
     )
     warnings = (
-        *head.warnings,
+        *(each for each in head.warnings if each not in lost),
         *distinct_errors(selected.unaffected),
         *(warning for suite in running for warning in suite.warnings),
         *quarantines.warnings,

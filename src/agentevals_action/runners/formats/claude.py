@@ -81,7 +81,7 @@ class _Case(Record):
     dir: str
     prompt_markdown: str
     graders: tuple[dict[str, Any], ...]
-    runs: tuple[_Run, ...] = Field(validation_alias=AliasPath("arms", "with"))
+    runs: tuple[_Run, ...] = Field(validation_alias=AliasPath("arms", "with"), min_length=1)
 
 
 class _Document(Record):
