@@ -63,6 +63,12 @@ execution: {target: reads}
 tests: [{id: refund, input: How long?, assert: [{type: contains, value: 30 days}]}]
 """
 READS = "  - {name: reads, provider: cli, command: [sh, -c, 'cat .claude/skills/*/*.md'], cwd: /}\n"
+#: Two skills, and a suite that needs none of them.
+TWO: Files = {
+    "skills/other/SKILL.md": SKILL.replace("shop", "other"),
+    "skills/other/evals/evals.json": evals(ASSERTIONS, name="other"),
+    "EVAL.yaml": "name: own\ntests: [{id: a, input: hi, assert: [{type: contains, value: hi}]}]\n",
+}
 
 #: What main has besides, a change, the exit code and words of the review.
 CHANGES: dict[str, tuple[Files, Files, int, str]] = {
@@ -163,13 +169,22 @@ CHANGES: dict[str, tuple[Files, Files, int, str]] = {
         "no suite covers rules.txt",
     ),
     "one of two skills is deleted, and its tests stay": (
-        {
-            "skills/other/SKILL.md": SKILL.replace("shop", "other"),
-            "skills/other/evals/evals.json": evals(ASSERTIONS, name="other"),
-        },
+        TWO,
         {"skills/other/SKILL.md": None},
         2,
         "no SKILL.md belongs to these tests",
+    ),
+    "two skills are deleted, and their tests stay": (
+        TWO,
+        {"skills/shop/SKILL.md": None, "skills/other/SKILL.md": None},
+        2,
+        "2 errors",
+    ),
+    "the agent of two skills becomes a model": (
+        TWO,
+        {".agentv/targets.yaml": "- {name: default, provider: mock, response: hi}\n"},
+        2,
+        "2 errors",
     ),
     "a skill whose tests lose their SKILL.md": (
         {},
@@ -378,8 +393,8 @@ def test_list__finds_tests_of_skills(tmp_path: Path, name: str) -> None:
 
 #: Targets, options, what the review says besides the suite of our own.
 WITHOUT: dict[str, tuple[str, str, str]] = {
-    "a model": ("- {name: default, provider: mock, response: hi}\n", "", "has no agent"),
-    "other names": ("- {name: x, provider: mock, response: hi}\n", "", "has no agent"),
+    "a model": ("- {name: default, provider: mock, response: hi}\n", "", "no agent answers"),
+    "other names": ("- {name: x, provider: mock, response: hi}\n", "", "no agent answers"),
     "switched off": (TARGETS, "skills: {suites: []}\n", ""),
 }
 
@@ -398,7 +413,7 @@ def test_review__no_repository_turns_red_by_skills(tmp_path: Path, name: str) ->
         base = {**base, ".agentevals.yaml": rules}
     done = reviewed(tmp_path, base, {"skills/shop/SKILL.md": VAGUE, "EVAL.yaml": suite + "\n"})
     assert done.code == 0, done.out + done.err
-    assert ("with tests of skills has no agent" in done.out + done.err) == bool(words), done.out
+    assert ("no agent answers these tests" in done.out + done.err) == bool(words), done.out
     made = Repository(tmp_path / "repository")
     made.write({"EVAL.yaml": None})
     alone = command.run(made.path, "run")

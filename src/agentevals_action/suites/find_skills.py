@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import Field
 
-from agentevals_action.formatting import counted, list_paths, plural
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.path_patterns import Glob
 from agentevals_action.model.skill import EVALS, SKILL_FILE
@@ -29,6 +28,16 @@ _PATTERNS = (
     *(f"!**/{folder}/**" for folder in _COPIES),
 )
 _MAX_BYTES = 10_000_000
+#: Why tests do not run, each with the advice. There is one warning for each file: if base runs it,
+#: the warning is an error.
+_OFF = "`skills: {suites: []}` in `.agentevals.yaml` leaves them out"
+_NO_AGENT = "no agent answers these tests of a skill: they are not run"
+_ADD_AGENT = (
+    "run `agentevals-action init`, or declare a target `default` in `.agentv/targets.yaml` whose "
+    f"provider is a coding agent or `cli`; {_OFF}"
+)
+_NO_SKILL = f"no {SKILL_FILE} belongs to these tests: they are not run"
+_MOVE_TESTS = f"put them into `{EVALS}/` of the skill, or correct `skill_name`; {_OFF}"
 #: The hidden folders in which agents find skills.
 _AGENTS = frozenset({".agents", ".claude", ".codex", ".cursor", ".gemini", ".github"})
 
@@ -104,29 +113,12 @@ def find_skill_suites(
         return SkillSuites(folders, settings.target, tuple(folders), _without_skill(alone))
     off = [path for path in folders if not answers(Folder(root, (root / path).parent))]
     paths = tuple(path for path in folders if path not in off)
-    # Without a skill that is tested, they are data of another tool.
-    warnings = (_not_run(off),) if off else _without_skill(alone if paths else ())
-    return SkillSuites(folders, None, paths, warnings)
+    without_agent = (Diagnostic(Location(path), _NO_AGENT, _ADD_AGENT) for path in off)
+    return SkillSuites(folders, None, paths, (*without_agent, *_without_skill(alone)))
 
 
 def _without_skill(paths: Sequence[str]) -> tuple[Diagnostic, ...]:
-    problem = f"no {SKILL_FILE} belongs to these tests: they are not run"
-    advice = f"put them into `{EVALS}/` of the skill, or correct `skill_name`"
-    return tuple(Diagnostic(Location(path), problem, advice) for path in paths)
-
-
-def _not_run(paths: Sequence[str]) -> Diagnostic:
-    """The warning about tests of skills that no target can answer."""
-    has = plural(len(paths), "has", "have")
-    problem = (
-        f"{counted(len(paths), 'file')} with tests of skills {has} no agent: {list_paths(paths)}"
-    )
-    advice = (
-        "run `agentevals-action init`, or declare a target `default` in "
-        "`.agentv/targets.yaml` whose provider is a coding agent or `cli`; `skills: {suites: []}` "
-        "in `.agentevals.yaml` leaves them out"
-    )
-    return Diagnostic(Location(paths[0]), problem, advice)
+    return tuple(Diagnostic(Location(path), _NO_SKILL, _MOVE_TESTS) for path in paths)
 
 
 def _is_searched(path: str) -> bool:
