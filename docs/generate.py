@@ -15,7 +15,8 @@ import yaml
 from agentevals_action import evaluators, settings
 from agentevals_action.cli.app import app
 from agentevals_action.cli.commands.schema import SCHEMAS
-from agentevals_action.model.suite import Evaluator, Suite, Test
+from agentevals_action.model.evaluator import Evaluator
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.runners.formats.agentevals import ResultLine
 from agentevals_action.suites.configuration_file import Configuration

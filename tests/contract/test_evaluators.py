@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from agentevals_action import evaluators
 from agentevals_action.evaluators import base
+from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.suite import Evaluator
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.system.files.paths import Folder

@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from agentevals_action import evaluators
 from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.evaluator import Ask, Case, Evaluator, Judges
 from agentevals_action.model.messages import Block, Message, read_message
 from agentevals_action.model.result import EvaluatorResult
-from agentevals_action.model.suite import Ask, Case, Evaluator, Judges, Test
+from agentevals_action.model.suite import Test
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.paths import Folder
@@ -92,12 +93,14 @@ def case(
 ) -> Case:
     """A case in which the agent answered `output` (or left `trace`)."""
     children = ChildContext(environment or {"PATH": os.environ["PATH"]}, withheld=withheld)
+    asked_test = Test(
+        **{"id": "t", "location": HERE, "evaluators": (), **test},
+        input=messages(asked),
+        expected_output=messages(expected, "assistant"),
+    )
     return Case(
-        test=Test(
-            **{"id": "t", "location": HERE, "evaluators": (), **test},
-            input=messages(asked),
-            expected_output=messages(expected, "assistant"),
-        ),
+        test=asked_test,
+        evaluators=asked_test.evaluators,
         trace=trace or Trace((Message("assistant", output),)),
         root=root,
         timeout=timeout,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agentevals_action.model.suite import Evaluator
+from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.system.registry import Registry
 
 #: The module in this package, and in it the class, of every type by its name, in the order of the

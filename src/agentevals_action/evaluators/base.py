@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.evaluator import Case, Evaluator, gate_path
 from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult
-from agentevals_action.model.suite import Case, Evaluator, gate_path
 from agentevals_action.results.scoring import reaches
 
 Value = TypeVar("Value")

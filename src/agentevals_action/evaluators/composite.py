@@ -16,6 +16,7 @@ from pydantic import (
 from agentevals_action.evaluators.base import is_given, require, run_evaluators
 from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.evaluator import AnyEvaluator, Case, Evaluator, with_own_names
 from agentevals_action.model.result import (
     BORDERLINE_SCORE,
     PASS_SCORE,
@@ -23,7 +24,6 @@ from agentevals_action.model.result import (
     EvaluatorResult,
     Score,
 )
-from agentevals_action.model.suite import AnyEvaluator, Case, Evaluator, with_own_names
 from agentevals_action.results.scoring import reaches, weighted_mean
 from agentevals_action.validation.file_model import (
     FileModel,

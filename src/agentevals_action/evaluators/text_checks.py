@@ -14,8 +14,8 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import require
 from agentevals_action.formatting import quoted
+from agentevals_action.model.evaluator import Case, Evaluator
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.validation.file_model import ListOf
 
 #: Seconds after which a search is stopped and the pattern is an error.

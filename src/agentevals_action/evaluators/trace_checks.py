@@ -11,9 +11,9 @@ from pydantic import ConfigDict, Field, model_validator
 
 from agentevals_action.evaluators.text_checks import TrimmedText, score_check
 from agentevals_action.formatting import quoted
+from agentevals_action.model.evaluator import Case, Evaluator
 from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.trace import Trace
 from agentevals_action.validation.file_model import list_spellings, spelled
 

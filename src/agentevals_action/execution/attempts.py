@@ -17,9 +17,10 @@ from agentevals_action.evaluators import base as evaluators
 from agentevals_action.execution.workspaces.pool import WorkspacePool
 from agentevals_action.execution.workspaces.skills import asked_messages
 from agentevals_action.formatting import cut_line, quoted
+from agentevals_action.model.evaluator import Case, Evaluator, Judges
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Fingerprint, SampleResult
-from agentevals_action.model.suite import Case, Evaluator, Judges, Suite, Test
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Calls, Request, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Spending, total_spending
@@ -152,6 +153,7 @@ class Attempts:
 
         case = Case(
             test=attempt.test,
+            evaluators=attempt.test.evaluators,
             trace=work.trace,
             root=attempt.suite.root,
             timeout=self._timeout(attempt),

@@ -11,8 +11,9 @@ from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.runner_description import answering
 from agentevals_action.execution.tests_description import TestsDescription
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.run import Edit, EditKind, SuiteEdits
-from agentevals_action.model.suite import Evaluator, Suite, Test
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Target
 from agentevals_action.targets.calls.description import digest
 

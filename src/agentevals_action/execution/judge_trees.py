@@ -7,7 +7,8 @@ from pathlib import Path
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import list_paths
-from agentevals_action.model.suite import Evaluator, Suite, Test
+from agentevals_action.model.evaluator import Evaluator
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.system.files.tree_files import copy_tree
 from agentevals_action.system.signals import in_thread
 

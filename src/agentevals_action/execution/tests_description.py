@@ -10,10 +10,11 @@ from typing import Any
 
 from agentevals_action.execution.suite_description import SuiteDescription, compute_digest
 from agentevals_action.model.diagnostic import NamedFile
+from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.skill import Fixture, Skill
-from agentevals_action.model.suite import Evaluator, Test
+from agentevals_action.model.suite import Test
 from agentevals_action.model.target import Target
 from agentevals_action.model.workspace import Workspace
 from agentevals_action.results.build import test_result

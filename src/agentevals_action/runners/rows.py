@@ -8,6 +8,7 @@ from typing import Any
 from agentevals_action.evaluators.text_checks import search_pattern
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.evaluator import REQUIRED_SCORE
 from agentevals_action.model.result import (
     ErrorInfo,
     EvaluatorResult,
@@ -18,7 +19,7 @@ from agentevals_action.model.result import (
     TraceSummary,
 )
 from agentevals_action.model.runner import Runner
-from agentevals_action.model.suite import REQUIRED_SCORE, Suite
+from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Spending, Usage
 from agentevals_action.results.build import timestamp, with_samples
 from agentevals_action.runners.formats.base import Check, Row

@@ -9,7 +9,7 @@ from typing import Any
 
 from agentevals_action.evaluators import EVALUATORS_BY_NAME
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.suite import type_key
+from agentevals_action.model.evaluator import type_key
 from agentevals_action.suites.reading import EVALUATOR_LISTS, FileReader
 from agentevals_action.validation.field_errors import describe_value
 from agentevals_action.validation.file_model import list_spellings

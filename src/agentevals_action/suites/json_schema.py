@@ -9,7 +9,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import core_schema
 
 from agentevals_action.evaluators import ALIASES, EVALUATORS
-from agentevals_action.model.suite import Evaluator, Suite
+from agentevals_action.model.evaluator import Evaluator
+from agentevals_action.model.suite import Suite
 from agentevals_action.suites.configuration_file import Configuration
 from agentevals_action.suites.evaluators import OWN_TYPE
 from agentevals_action.suites.reading import EXEMPT

@@ -9,15 +9,9 @@ from typing import Any
 
 from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
+from agentevals_action.model.evaluator import Evaluator, with_own_names
 from agentevals_action.model.messages import Message, named_files
-from agentevals_action.model.suite import (
-    BrokenSuite,
-    Evaluator,
-    Suite,
-    Test,
-    make_name,
-    with_own_names,
-)
+from agentevals_action.model.suite import BrokenSuite, Suite, Test, make_name
 from agentevals_action.model.workspace import Workspace
 from agentevals_action.suites import texts
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable

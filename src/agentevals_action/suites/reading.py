@@ -15,16 +15,10 @@ from pydantic import ValidationError
 from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Location, NamedFile
+from agentevals_action.model.evaluator import Evaluator, Origin
 from agentevals_action.model.messages import is_message
 from agentevals_action.model.skill import Fixture
-from agentevals_action.model.suite import (
-    Evaluator,
-    Origin,
-    Suite,
-    SuiteExecution,
-    Test,
-    TestExecution,
-)
+from agentevals_action.model.suite import Suite, SuiteExecution, Test, TestExecution
 from agentevals_action.model.workspace import Hook, Hooks, ResettingHook, Workspace
 from agentevals_action.settings import INPUTS
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable

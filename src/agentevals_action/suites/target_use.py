@@ -6,7 +6,8 @@ from pathlib import Path
 
 from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
-from agentevals_action.model.suite import Evaluator, Suite
+from agentevals_action.model.evaluator import Evaluator
+from agentevals_action.model.suite import Suite
 from agentevals_action.model.target import TargetTable
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector
 from agentevals_action.suites.find import FOLDER

@@ -9,7 +9,7 @@ from typing import Any
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.suite import type_key
+from agentevals_action.model.evaluator import type_key
 from agentevals_action.model.target import Target
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.documents.yaml_reader import read_settings_file

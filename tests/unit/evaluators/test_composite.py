@@ -9,8 +9,8 @@ import pytest
 
 from agentevals_action.evaluators import base
 from agentevals_action.evaluators.composite import Aggregation, Composite
+from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.result import EvaluatorResult
-from agentevals_action.model.suite import Evaluator
 from agentevals_action.results.scoring import score_sample
 from tests.support import cases
 

@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from agentevals_action.evaluators.judges.rubric import Rubric
-from agentevals_action.model.suite import BrokenSuite, Evaluator, Suite, Test
+from agentevals_action.model.evaluator import Evaluator
+from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from tests.support.suites import TARGETS, load, write
 
 CASES = yaml.safe_load(

@@ -19,9 +19,10 @@ from agentevals_action.cli.loaded_suites import (
 from agentevals_action.cli.options import READ_INPUTS, input_options
 from agentevals_action.errors import AgentEvalsError, ExitCode, InvalidInput
 from agentevals_action.formatting import list_paths
+from agentevals_action.model.evaluator import Evaluator, Gate
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.runner import Runner
-from agentevals_action.model.suite import Evaluator, Gate, Suite, Test
+from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Choice, Target
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS

@@ -25,8 +25,8 @@ from agentevals_action.evaluators.json.objects import UnreadableReply, find_obje
 from agentevals_action.evaluators.judges.replies import read_score
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import NamedFile, files_of_program
+from agentevals_action.model.evaluator import Case, Evaluator
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.program import all_words, child_error, missing_script

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 
+from agentevals_action.model.evaluator import Case
 from agentevals_action.model.messages import Message, wire_messages
-from agentevals_action.model.suite import Case
 from agentevals_action.model.trace import Trace
 from agentevals_action.results import trace_summary
 from agentevals_action.targets.message_texts import prompt_text, reference_text

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import cut
+from agentevals_action.model.evaluator import Judges
 from agentevals_action.model.messages import Message, wire_messages
-from agentevals_action.model.suite import Judges
 from agentevals_action.system.loopback_server import (
     HttpAnswer,
     HttpRequest,

@@ -17,9 +17,9 @@ from agentevals_action.evaluators.json import dates
 from agentevals_action.evaluators.json.objects import UnreadableReply, find_object, read_json
 from agentevals_action.evaluators.text_checks import compile_pattern, search_pattern
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.evaluator import Case, Evaluator, Mismatch, Task
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Case, Evaluator, Mismatch, Test
 from agentevals_action.model.trace import join_text as message_text
 from agentevals_action.results.scoring import weighted_mean
 from agentevals_action.validation.file_model import Computed, FileModel, ListOf, Weight
@@ -293,7 +293,7 @@ class FieldAccuracy(Evaluator):
         "one that differs makes it 0.",
     )
 
-    def check(self, test: Test) -> Sequence[Mismatch]:
+    def check(self, test: Task) -> Sequence[Mismatch]:
         """Fields that `expected_output` lacks, or whose expected value does not suit `match`."""
         try:
             expected = read_expected(test.expected_output, self.fields)

@@ -27,8 +27,8 @@ from agentevals_action.evaluators.json.schema_problems import (
 from agentevals_action.evaluators.text_checks import search_pattern
 from agentevals_action.formatting import quoted
 from agentevals_action.model.diagnostic import NamedFile
+from agentevals_action.model.evaluator import Case, Evaluator
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.validation.file_model import errors_at, get_folder, spelled
 from agentevals_action.validation.json_values import (

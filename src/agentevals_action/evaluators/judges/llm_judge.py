@@ -5,8 +5,8 @@ from agentevals_action.evaluators.judges.produced_files import find_produced_fil
 from agentevals_action.evaluators.judges.prompts import PromptedEvaluator, prompt_variables
 from agentevals_action.evaluators.judges.replies import ask_judge, read_score
 from agentevals_action.evaluators.judges.rubric import Rubric
+from agentevals_action.model.evaluator import Case
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Case
 
 _TEMPLATE = "llm_judge.md.j2"
 _FORM = (
@@ -25,7 +25,7 @@ class LlmJudge(PromptedEvaluator):
         """The judge's score; AttemptError if its reply has none."""
         rubrics = [
             criterion.model_dump()
-            for own in case.test.evaluators
+            for own in case.evaluators
             if own.origin == "rubrics" and isinstance(own, Rubric)
             for criterion in own.rubrics
         ]

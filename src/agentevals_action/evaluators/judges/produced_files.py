@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from agentevals_action.model.evaluator import Case
 from agentevals_action.model.messages import MAX_PICTURE, Block, image_type
-from agentevals_action.model.suite import Case
 from agentevals_action.system.files.regular_files import read_resolved
 
 _BINARY = re.compile(r"^Binary files .* and \"?b/(.+?)\"? differ$", re.MULTILINE)

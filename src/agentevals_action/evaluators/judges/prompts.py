@@ -10,8 +10,8 @@ from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_
 from agentevals_action import templating
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.diagnostic import NamedFile
+from agentevals_action.model.evaluator import Case, Evaluator
 from agentevals_action.model.messages import wire_messages, wire_tool_call
-from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.message_texts import prompt_text, reference_text
 from agentevals_action.validation.field_errors import nearest

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.json.objects import UnreadableReply, find_object
 from agentevals_action.formatting import ending
+from agentevals_action.model.evaluator import Ask, Evaluator
 from agentevals_action.model.messages import Block, Message
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Ask, Evaluator
 from agentevals_action.validation.field_errors import describe
 
 Reading = TypeVar("Reading")

@@ -25,8 +25,8 @@ from agentevals_action.evaluators.judges.prompts import PromptedEvaluator, promp
 from agentevals_action.evaluators.judges.replies import JudgeReplyModel, ask_judge, validate_reply
 from agentevals_action.formatting import list_paths
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.evaluator import Case
 from agentevals_action.model.result import PASS_SCORE, Score
-from agentevals_action.model.suite import Case
 from agentevals_action.results.scoring import reaches, weighted_mean
 from agentevals_action.validation.file_model import (
     FileModel,

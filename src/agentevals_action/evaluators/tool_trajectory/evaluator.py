@@ -13,8 +13,8 @@ from agentevals_action.evaluators.tool_trajectory.expectations import (
     check_argument_names,
 )
 from agentevals_action.evaluators.tool_trajectory.matching import score_calls
+from agentevals_action.model.evaluator import Case, Evaluator
 from agentevals_action.model.result import Score
-from agentevals_action.model.suite import Case, Evaluator
 from agentevals_action.model.trace import list_calls
 from agentevals_action.validation.file_model import ListOf, NonEmpty, spelled
 

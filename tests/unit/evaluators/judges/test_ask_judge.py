@@ -8,8 +8,8 @@ import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.judges import replies
+from agentevals_action.model.evaluator import Ask, Evaluator
 from agentevals_action.model.messages import Message
-from agentevals_action.model.suite import Ask, Evaluator
 from tests.support import cases
 
 FORM = '{"score": <a number>}'

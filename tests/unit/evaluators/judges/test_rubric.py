@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from agentevals_action.model.diagnostic import Location
+from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.messages import Message, picture
 from agentevals_action.model.result import EvaluatorResult
-from agentevals_action.model.suite import Evaluator
 from tests.support import cases, suites
 
 
