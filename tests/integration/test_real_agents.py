@@ -24,7 +24,7 @@ from tests.support.agent_models import AgentModels, Call, Turn
 from tests.support.stand_in import Sent
 
 PACKAGES = {
-    "claude": "@anthropic-ai/claude-code@2.1.197",
+    "claude": "@anthropic-ai/claude-code@2.1.330",
     "codex": "@openai/codex@0.169.0",
     "copilot": "@github/copilot@1.0.102",
     "gemini": "@google/gemini-cli@0.61.0",
@@ -184,6 +184,8 @@ CALLS: Mapping[str, tuple[tuple[Call, tuple[str, Any, bool]], ...]] = {
             ("Bash", {"command": "echo 'hello' | head -1"}, False),
         ),
         (Call("find_order", ORDER, "mcp__shop"), ("mcp__shop__find_order", ORDER, False)),
+        # It writes, so that somebody would have to approve it.
+        (Call("cancel_order", ORDER, "mcp__shop"), ("mcp__shop__cancel_order", ORDER, True)),
     ),
     "copilot": (
         (Call("bash", SHELL), ("Bash", SHELL, False)),
@@ -203,7 +205,14 @@ CALLS: Mapping[str, tuple[tuple[Call, tuple[str, Any, bool]], ...]] = {
             Call("read_file", {"file_path": "notes.txt"}),
             ("Read", {"file_path": "notes.txt"}, False),
         ),
-        (Call("mcp_shop_find_order", ORDER), ("mcp__shop__find_order", ORDER, False)),
+        (
+            Call("mcp_shop_find_order", {**ORDER, "wait_for_previous": True}),
+            ("mcp__shop__find_order", ORDER, False),
+        ),
+        (
+            Call("mcp_shop_find_order", {"order": "x"}),
+            ("mcp__shop__find_order", {"order": "x"}, True),
+        ),
         # The mode of approval does not offer the shell.
         (Call("run_shell_command", SHELL), ("Bash", SHELL, True)),
     ),
@@ -251,10 +260,20 @@ SUB_AGENTS: Mapping[str, tuple[Call, Call, Mapping[str, Any]]] = {
     "claude": (
         Call(
             "Agent",
-            {"description": "ask", "prompt": PROMPT, "subagent_type": "general-purpose"},
+            {
+                "description": "ask",
+                "prompt": PROMPT,
+                "subagent_type": "general-purpose",
+                "run_in_background": False,
+            },
         ),
         Call("Read", {"file_path": "notes.txt"}),
-        {"description": "ask", "prompt": PROMPT, "subagent_type": "general-purpose"},
+        {
+            "description": "ask",
+            "prompt": PROMPT,
+            "subagent_type": "general-purpose",
+            "run_in_background": False,
+        },
     ),
     "codex": (
         Call("spawn_agent", {"message": PROMPT}, "multi_agent_v1"),

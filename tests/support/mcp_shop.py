@@ -1,15 +1,20 @@
-"""A server of the Model Context Protocol on standard input and output, with one tool."""
+"""A server of the Model Context Protocol on standard input and output, with a tool that reads and
+one that writes."""
 
 import json
 import sys
 from typing import Any
 
-TOOL = {
-    "name": "find_order",
-    "description": "Finds an order.",
-    "inputSchema": {"type": "object", "properties": {"order": {"type": "integer"}}},
-    "annotations": {"readOnlyHint": True},
-}
+_ORDER = {"type": "object", "properties": {"order": {"type": "integer"}}}
+TOOLS = [
+    {
+        "name": "find_order",
+        "description": "Finds an order.",
+        "inputSchema": _ORDER,
+        "annotations": {"readOnlyHint": True},
+    },
+    {"name": "cancel_order", "description": "Cancels an order.", "inputSchema": _ORDER},
+]
 
 
 def answer(message: Any) -> Any:
@@ -21,7 +26,7 @@ def answer(message: Any) -> Any:
                 "serverInfo": {"name": "shop", "version": "1"},
             }
         case "tools/list":
-            return {"tools": [TOOL]}
+            return {"tools": TOOLS}
         case "tools/call":
             return {"content": [{"type": "text", "text": "order shipped"}]}
     return {}

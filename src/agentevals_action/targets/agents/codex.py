@@ -2,7 +2,7 @@
 
 Its stream contains the completed items and the usage of the turn:
 https://developers.openai.com/codex/noninteractive and the CLI's `exec_events.rs`. It does not
-contain: model calls, the tokens and calls of sub-agents, calls that were refused, files that a
+contain: model calls, the tokens and calls of sub-agents, commands that were refused, files that a
 command reads."""
 
 import json
@@ -27,6 +27,8 @@ from agentevals_action.validation.json_values import decode_json
 _HIDDEN_TOOLS = ("Glob", "Grep", "Read", "Skill")
 _CHANGES: Mapping[Any, str] = {"add": "Write", "delete": "Delete"}
 _SHELLS = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh")
+#: The beginning of an error after the server of a tool was asked.
+_SENT = "tool call error:"
 
 
 class CodexCli(AgentTarget):
@@ -88,9 +90,14 @@ def _messages(item: Event) -> Iterator[Message]:
     if item.type == "agent_message":
         yield Message("assistant", item.text("text"))
     elif calls := tuple(_calls(item)):
-        refused = item.text("status") == "declined"
-        calls = tuple(replace(call, refused=refused) for call in calls)
+        calls = tuple(replace(call, refused=_is_refused(item)) for call in calls)
         yield Message("assistant", "", tool_calls=calls)
+
+
+def _is_refused(item: Event) -> bool:
+    """Whether the calls of an item were not made; an `error` is that of a tool of an MCP server."""
+    error = item.object("error").text("message")
+    return item.text("status") == "declined" or (error != "" and not error.startswith(_SENT))
 
 
 def _calls(item: Event) -> Iterator[ToolCall]:

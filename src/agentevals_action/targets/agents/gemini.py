@@ -31,8 +31,11 @@ _ARGUMENTS: Mapping[str, Mapping[str, str]] = {
 }
 #: `mcp_server_tool`; the CLI asks for names of servers without `_`.
 _MCP = re.compile(r"mcp_([^_]+)_(.+)")
-#: Errors of calls that were not made: the mode of approval leaves tools out, or a policy forbids.
-_REFUSED = ("tool_not_registered", "policy_violation", "execution_denied")
+#: A parameter that the CLI adds to each tool.
+_ADDED = "wait_for_previous"
+#: Errors of calls that were not made: the mode of approval leaves tools out, a policy forbids, or
+#: the arguments are wrong.
+_REFUSED = ("tool_not_registered", "policy_violation", "execution_denied", "invalid_tool_params")
 _API_ERROR = re.compile(r"\[API Error: (.*)\]", re.DOTALL)
 
 
@@ -104,6 +107,8 @@ def _call(event: Event) -> ToolCall:
     if mcp := _MCP.fullmatch(name):
         name = f"mcp__{mcp[1]}__{mcp[2]}"
     arguments, call_id = event.value("parameters"), event.text("tool_id")
+    if isinstance(arguments, Mapping):
+        arguments = {field: value for field, value in arguments.items() if field != _ADDED}
     return agent_events.common_call(name, arguments, call_id, _NAMES, _ARGUMENTS)
 
 
