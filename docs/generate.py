@@ -89,7 +89,7 @@ def _fields(
     without: Collection[str] = (),
     definitions: Mapping[str, Any] | None = None,
 ) -> str:
-    """The fields of an object, each with its other spellings; of a list of objects also theirs,
+    """The fields of an object, each with its other spellings, and those of the objects in them
     if `definitions` has them."""
     lines = []
     for name, spellings in list_fields(model).items():
@@ -106,8 +106,8 @@ def _fields(
         about = f" ({'; '.join(filter(None, facts))})" if any(facts) else ""
         description = field.get("description") or _EVALUATORS.get(name, "")
         lines.append(_wrapped(f"- `{name}`{about}: {description}".rstrip(": "), "  "))
-        listed = str(field) if "'items'" in str(field) and name not in _EVALUATORS else ""
-        for item in re.findall(r"'\$ref': '#/[$\w]+/(\w+)'", listed):
+        objects = str(field) if name not in _EVALUATORS else ""
+        for item in re.findall(r"'\$ref': '#/[$\w]+/(\w+)'", objects):
             if definitions and item in definitions:
                 inner = _fields(_model_named(item), definitions[item], (), definitions)
                 lines += [f"  {line}" for line in inner.splitlines()]

@@ -203,7 +203,8 @@ def test_init__code_decides_what_is_watched_and_which_keys_the_agent_gets(tmp_pa
     rules = (repository.path / ".agentevals.yaml").read_text()
     assert rules.endswith('# watch:\n#   - "*.ts"\n#   - "prompts/**"\n#   - "src/**"\n')
     assert (
-        "\nNo suites of promptfoo, pytest (deepeval, pydantic-evals) or inspect are here\n" in out
+        "\nNo suites of promptfoo, pytest (deepeval, pydantic-evals), inspect or a plugin of Claude "
+        "Code are here\n" in out
     )
     workflow = read(repository, ".github/workflows/evals.yml")
     assert workflow["jobs"] == {
@@ -246,7 +247,7 @@ def test_init__the_command_of_a_subfolder_runs_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "or inspect are here, and the agent is missing"),
+        ((), "are here, and the agent is missing"),
         (("--model", "a", "--url", "https://b.example"), "specify one agent"),
         (("--python", "agent.py:answer"), "write `package.module:function`"),
         (("--url", "agent.example"), "'agent.example' is not a valid agent"),

@@ -122,7 +122,8 @@ def test_pages__are_short_and_in_the_words_of_the_glossary(page: str) -> None:
     prose = code.sub("", PAGES[page])
     lines = [line for line in prose.splitlines() if not line.startswith(("|", "!["))]
     assert [line for line in lines if len(line) > MOST_CHARACTERS] == []
-    assert FORBIDDEN.findall(prose) == []
+    # The field of another program has its own name.
+    assert FORBIDDEN.findall(re.sub("`[^`]*`", "", prose)) == []
 
 
 def test_readme__is_short() -> None:

@@ -30,7 +30,7 @@ class PassRule(FileModel):
 
     noun = "`pass`"
 
-    scorer: NonEmpty = Field(description="Name of the scorer that decides.")
+    scorer: NonEmpty = Field(description="Name of the score that decides.")
     key: NonEmpty | None = Field(default=None, description="The key in a score that is an object.")
     at_least: float = Field(description="The lowest value that passes.")
 

@@ -93,9 +93,9 @@ def find_runner_suites(
     errors of entries."""
     suites: dict[str, Suite] = {}
     errors: list[Diagnostic] = []
-    files = _list_files(checkout, runners) if runners else ()
-    is_tracked = set(files) if checkout.files is None else checkout.tracked
-    tracked = [path for path in files if path in is_tracked]
+    every = _list_files(checkout, runners) if runners else ()
+    files = [path for path in every if is_searched(path, _hidden_names(runners))]
+    tracked = [path for path in every if checkout.files is None or path in checkout.tracked]
     for runner in runners:
         places = runner.places
         problems = list(find_problems(runner))
@@ -132,12 +132,18 @@ def gate_globs(
 
 def _list_files(checkout: Checkout, runners: Sequence[Runner]) -> Sequence[str]:
     """The paths of the files that a suite may be or depend on: those that git knows, of hidden
-    folders only those whose name is in a pattern."""
-    files = checkout.files
+    folders at the root, which other tools have, only those whose name is in a pattern."""
+    files, named = checkout.files, _hidden_names(runners)
     known = list_files(checkout.root) if files is None else files
+    return sorted(
+        path for path in known if is_searched(path, named.union(PurePosixPath(path).parts[1:]))
+    )
+
+
+def _hidden_names(runners: Sequence[Runner]) -> frozenset[str]:
+    """The names of the hidden folders that suites are searched in."""
     words = {word for runner in runners for glob in runner.suites for word in glob.split("/")}
-    named = {FOLDER} | {word for word in words if word.startswith(".")}
-    return sorted(path for path in known if is_searched(path, named))
+    return frozenset({FOLDER, *(word for word in words if word.startswith("."))})
 
 
 def _match_paths(runner: Runner, checkout: Checkout, files: Sequence[str]) -> Sequence[str]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from agentevals_action.suites.find import is_searched
+from agentevals_action.suites.find import FOLDER, is_searched
 from agentevals_action.system.child_environment import is_never_passed
 from agentevals_action.system.files.regular_files import read_regular
 
@@ -29,6 +29,9 @@ _PROVIDER = re.compile(
     r"(?<![\w./:-])(openai|anthropic|google|mistral|cohere|groq|openrouter|deepseek|xai):(?=\w)"
 )
 _KEY = re.compile(r"\b[A-Z][A-Z0-9_]*_API_KEY\b")
+#: The manifest of a plugin of Claude Code, and the files that make a folder a case of its tests.
+_PLUGIN, _CASES = ".claude-plugin", frozenset({"prompt.md", "case.yaml"})
+_PLUGIN_INSTALL = "npm install -g @anthropic-ai/claude-code@2.1.330"
 _REMARK = re.compile(r"(^|\s)(#|//).*$", re.MULTILINE)
 
 
@@ -54,14 +57,17 @@ class ProposedRunner:
 
 def propose_runners(root: Path, files: Collection[str]) -> Sequence[ProposedRunner]:
     """The entries for files of the repository at `root`, of which `files` are the paths."""
-    paths = sorted(path for path in files if is_searched(path))
+    paths = sorted(path for path in files if is_searched(path, (FOLDER, _PLUGIN)))
     texts = {
         path: text
         for path in paths
         if path.endswith(".py") or _PROMPTFOO.fullmatch(PurePosixPath(path).name)
         if (text := _read(root, path))
     }
-    return [*_promptfoo(texts), *_pytest(texts, paths), *_inspect(texts, paths)]
+    return [
+        *(*_promptfoo(texts), *_pytest(texts, paths), *_inspect(texts, paths)),
+        *_plugins(paths),
+    ]
 
 
 def _read(root: Path, path: str) -> str:
@@ -107,6 +113,19 @@ def _inspect(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Propo
     )
     if found:
         yield ProposedRunner("inspect", "inspect", found, found, _pip(found, paths, "inspect-ai"))
+
+
+def _plugins(paths: Collection[str]) -> Iterator[ProposedRunner]:
+    """Plugins of Claude Code with cases. A glob names all plugins only if all of them have some."""
+    name = f"{_PLUGIN}/plugin.json"
+    every = [path for path in paths if f"/{path}".endswith(f"/{name}")]
+    cases = [path for path in map(PurePosixPath, paths) if path.name in _CASES]
+    folders = {parent.parent for path in cases for parent in path.parents if parent.name == "evals"}
+    found = tuple(path for path in every if PurePosixPath(path).parents[1] in folders)
+    globs = (f"**/{name}",) if len(found) == len(every) else found
+    if found:
+        env = ("ANTHROPIC_API_KEY",)
+        yield ProposedRunner("claude", "claude", found, globs, _PLUGIN_INSTALL, env)
 
 
 def _pip(suites: Collection[str], paths: Collection[str], *packages: str) -> str:

@@ -86,19 +86,22 @@ def test_find__the_folder_of_a_plugin_is_a_suite(tmp_path: Path) -> None:
         "plugins/a/.claude-plugin/plugin.json": '{"skills": "./skills"}',
         "plugins/a/skills/greet/SKILL.md": "",
         "plugins/a/evals/one/prompt.md": "",
+        "plugins/a/evals/mocks/.replay/shop.json": "",
+        "plugins/a/node_modules/x.json": "",
         "plugins/b/.claude-plugin/plugin.json": "{}",
         "src/other.py": "",
     }
     runner = Runner(name="p", results="claude", suites=("**/.claude-plugin/plugin.json",))
     found, errors = find(tmp_path, files, runner)
 
-    assert (sorted(found), errors) == ([path for path in files if path.endswith(".json")], [])
+    assert (sorted(found), errors) == ([path for path in files if path.endswith("plugin.json")], [])
     suite = found["plugins/a/.claude-plugin/plugin.json"]
     assert (suite.name, suite.folder) == ("suite-plugins-a", tmp_path / "plugins/a")
     assert roles(suite) == {
         "plugins/a/.claude-plugin/plugin.json": "suite",
         "plugins/a/skills/greet/SKILL.md": "folder of the suite",
         "plugins/a/evals/one/prompt.md": "folder of the suite",
+        "plugins/a/evals/mocks/.replay/shop.json": "folder of the suite",
     }
 
 

@@ -9,6 +9,7 @@ from agentevals_action.suites.proposed_runners import propose_runners
 DEEPEVAL = "from deepeval import assert_test\n"
 PYDANTIC = "import pytest\nfrom pydantic_evals import Dataset\n"
 TASK = "from inspect_ai import (\n    Task,\n    task,\n)\n\n\n@task\ndef ready(): ...\n"
+CLAUDE = ("ANTHROPIC_API_KEY",), "npm install -g @anthropic-ai/claude-code@2.1.330"
 
 #: Files, and the results, globs, keys and installation of each entry.
 CASES = [
@@ -93,6 +94,20 @@ CASES = [
             "celery.py": "from celery import task\n\n@task\ndef run(): ...\n",
         },
         [("inspect", ("evals/a.py", "evals/b.py"), (), "python3 -m pip install inspect-ai")],
+    ),
+    (
+        {".claude-plugin/plugin.json": "{}", "evals/deep/one/case.yaml": ""},
+        [("claude", ("**/.claude-plugin/plugin.json",), *CLAUDE)],
+    ),
+    (
+        {
+            "a/.claude-plugin/plugin.json": "{}",
+            "a/evals/one/prompt.md": "",
+            "b/.claude-plugin/plugin.json": "{}",
+            "b/prompts/prompt.md": "",
+            "c/evals/one/prompt.md": "",
+        },
+        [("claude", ("a/.claude-plugin/plugin.json",), *CLAUDE)],
     ),
 ]
 

@@ -64,7 +64,10 @@ _EXAMPLES = (
     "--url https://agent.example.com/ask",
     "--model gpt-4o-mini",
 )
-_NO_RUNNERS = "No suites of promptfoo, pytest (deepeval, pydantic-evals) or inspect are here"
+_NO_RUNNERS = (
+    "No suites of promptfoo, pytest (deepeval, pydantic-evals), inspect or a plugin of Claude Code "
+    "are here"
+)
 #: The provider of each option, and the field of the target with the option's value. A model's name
 #: decides its provider.
 _PROVIDERS = {
@@ -116,8 +119,9 @@ class _Agent:
 @click.option("--model", help="The agent is a model: gpt-4o-mini, claude-sonnet-4-5.")
 async def command(**given: str | None) -> int:
     """Write a first suite, its target and the workflow for your agent. Without an option: the
-    workflow for the suites of promptfoo, pytest (deepeval, pydantic-evals) and inspect that the
-    repository has, or the targets and the workflow for the tests of its skills.
+    workflow for the suites of promptfoo, pytest (deepeval, pydantic-evals), inspect and plugins of
+    Claude Code that the repository has, or the targets and the workflow for the tests of its
+    skills.
 
     An existing file is never changed. What the agent consists of, and the names of the keys that it
     needs, are found in the repository."""
