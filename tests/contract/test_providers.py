@@ -4,7 +4,6 @@ the registry."""
 import asyncio
 import importlib
 import inspect
-import os
 import pkgutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,16 +15,14 @@ import pytest
 from pydantic import ValidationError
 
 from agentevals_action import targets as package
-from agentevals_action.errors import AttemptError
-from agentevals_action.model.messages import Message
-from agentevals_action.model.target import ProviderContext, Target
-from agentevals_action.model.trace import Trace
+from agentevals_action.model.target import Provider, Target
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.registry import PROVIDERS
 from tests.support import agent_programs, targets
 from tests.support.agent_server import AgentServer
 from tests.support.model_targets import MODELS, VendorServer
 
+ROOT = Path("/")
 ANSWERED = Path(__file__).parents[1] / "support" / "answered.jsonl"
 
 #: For each provider a definition that answers `echo X` with X; `URL` stands for a server. A
@@ -64,22 +61,9 @@ def defined(name: str, sample: Mapping[str, Any], url: str) -> Target:
 
 
 @contextmanager
-def connected(name: str) -> Iterator[tuple[Target, ProviderContext]]:
+def served(name: str) -> Iterator[Target]:
     with stand_in(name, {"^echo hello$": "hello"}) as server:
-        target = defined(name, SAMPLES[name], server.url)
-        yield target, targets.context({"PATH": os.environ["PATH"]})
-
-
-def complete(name: str, *messages: Message | str, **fields: Any) -> Trace:
-    async def completed(target: Target, context: ProviderContext) -> Trace:
-        provider = target.connect(context)
-        try:
-            return await provider.complete(targets.request(Path("/"), *messages, **fields))
-        finally:
-            await provider.close()
-
-    with connected(name) as (target, context):
-        return asyncio.run(completed(target, context))
+        yield defined(name, SAMPLES[name], server.url)
 
 
 def test_registry__has_every_provider_by_its_name() -> None:
@@ -107,7 +91,7 @@ def test_options__every_field_and_the_provider_are_described(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_options__are_frozen_and_survive_a_round_trip(name: str) -> None:
-    with connected(name) as (target, _):
+    with served(name) as target:
         fields = target.own_fields()
         again = type(target).model_validate({"name": "a", "provider": name, **fields})
         assert again.own_fields() == fields
@@ -119,13 +103,14 @@ def test_options__are_frozen_and_survive_a_round_trip(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_options__name_no_file_outside(name: str, tmp_path: Path) -> None:
-    with connected(name) as (target, _):
+    with served(name) as target:
         assert list(target.named_files(Folder(tmp_path, tmp_path))) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_complete__answers(name: str) -> None:
-    trace = complete(name, "echo hello")
+    with served(name) as target:
+        trace = targets.ask(target, ROOT, "echo hello")
     assert trace.output == "hello"
     assert trace.messages[-1].role == "assistant"
     assert trace.llm_call_count in ((1,) if PROVIDERS[name].is_model else (1, None))
@@ -133,60 +118,31 @@ def test_complete__answers(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_complete__many_at_once(name: str) -> None:
-    async def many(target: Target, context: ProviderContext) -> list[Trace]:
-        provider = target.connect(context)
-        try:
-            return list(
-                await asyncio.gather(
-                    *(
-                        provider.complete(targets.request(Path("/"), "echo hello", attempt=i))
-                        for i in range(4)
-                    )
-                )
-            )
-        finally:
-            await provider.close()
+    async def many(provider: Provider) -> set[str]:
+        requests = (targets.request(ROOT, "echo hello", attempt=number) for number in range(4))
+        return {trace.output for trace in await asyncio.gather(*map(provider.complete, requests))}
 
-    with connected(name) as (target, context):
-        assert {trace.output for trace in asyncio.run(many(target, context))} == {"hello"}
+    with served(name) as target:
+        assert targets.use(target, many) == {"hello"}
 
 
+#: The definitions of those that fail by themselves; the others have no answer to `hello`.
 FAILING: Mapping[str, Mapping[str, Any]] = {
-    "anthropic": {"model": "m", "base_url": "URL"},
-    "azure": {"endpoint": "URL", "deployment": "m", "api_key": "k"},
-    "claude_cli": {"command": agent_programs.program("claude")},
     "cli": {"command": "exit 1"},
-    "codex_cli": {"command": agent_programs.program("codex")},
-    "copilot_cli": {"command": agent_programs.program("copilot")},
-    "gemini": {"model": "m", "base_url": "URL"},
-    "gemini_cli": {"command": agent_programs.program("gemini")},
-    "http": {"url": "URL"},
-    "mock": {"responses": [{"pattern": "never", "response": "x"}]},
-    "openai": {"model": "m", "base_url": "URL"},
     "python": {"target": "nothing_like_it:answer", "python": sys.executable},
-    "replay": {"path": str(ANSWERED)},
 }
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_complete__a_failure_is_an_attempt_error_of_the_target(name: str) -> None:
-    async def failed(target: Target) -> None:
-        provider = target.connect(targets.context({"PATH": os.environ["PATH"]}))
-        try:
-            await provider.complete(targets.request(Path("/"), "hello", eval_id="other"))
-        finally:
-            await provider.close()
-
     with stand_in(name, {}) as server:
-        target = defined(name, FAILING[name], server.url)
-        with pytest.raises(AttemptError) as caught:
-            asyncio.run(failed(target))
-    assert caught.value.kind == "target"
+        target = defined(name, FAILING.get(name, SAMPLES[name]), server.url)
+        assert targets.refused(target, ROOT, "hello", eval_id="other").kind == "target"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_connect__opens_nothing(name: str) -> None:
     with stand_in(name, {}) as server:
         target = defined(name, SAMPLES[name], server.url)
-        asyncio.run(target.connect(targets.context({"PATH": os.environ["PATH"]})).close())
+        asyncio.run(target.connect(targets.context()).close())
         assert server.requests == []

@@ -3,7 +3,6 @@
 Run with `pytest -m slow tests/integration/test_real_agents.py`. npm installs the programs into a
 temporary folder; `AGENT_PROGRAMS` names a folder where they are installed already."""
 
-import asyncio
 import json
 import os
 import shutil
@@ -86,13 +85,9 @@ class Agent:
         }
         if model := {"claude": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash"}.get(self.name):
             definition["model"] = model
-        context = targets.context(variables, _configure(self))
-
-        async def complete() -> Trace:
-            provider = targets.target(definition).connect(context)
-            return await provider.complete(targets.request(work, f"{MAIN} please", timeout=timeout))
-
-        return asyncio.run(complete())
+        around = targets.context(_configure(self), environment=variables)
+        question = f"{MAIN} please"
+        return targets.ask(definition, work, question, around=around, timeout=timeout)
 
     def refused(self, *args: str, timeout: float = 100) -> AttemptError:
         """The error of a run."""

@@ -1,9 +1,7 @@
 """Agents of real frameworks, which know nothing of traces, under `opentelemetry-instrument` with
 the instrumentations of OpenInference and OpenLLMetry, which see the same calls."""
 
-import asyncio
 import importlib.util
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,10 +58,9 @@ def traced(root: Path, program: str, script: Sequence[Reply], disabled: str = ""
             "OPENAI_BASE_URL": server.url,
             "OTEL_PYTHON_DISABLED_INSTRUMENTATIONS": disabled,
         }
-        options = targets.target({"provider": "cli", "command": command, "trace": "otel"})
-        context = targets.context({"PATH": os.environ["PATH"]}, allowed)
-        request = targets.request(root, "Refund order A1: 9.5.", timeout=200)
-        return asyncio.run(options.connect(context).complete(request))
+        definition = {"provider": "cli", "command": command, "trace": "otel"}
+        question, around = "Refund order A1: 9.5.", targets.context(allowed)
+        return targets.ask(definition, root, question, around=around, timeout=200)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Runs of command-line agents against a stand-in that prints recorded streams."""
 
-import asyncio
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -62,17 +60,9 @@ class AgentRun:
     ) -> Trace:
         """The trace of a run; without messages the prompt is `echo hello`."""
         definition = {"provider": f"{self.name}-cli", "command": program(self.name), **fields}
-        context = targets.context(
-            {"PATH": os.environ["PATH"]}, self.allowed, withheld=self.withheld
-        )
-
-        async def run() -> Trace:
-            provider = targets.target(definition).connect(context)
-            return await provider.complete(
-                targets.request(self.root, *(messages or ("echo hello",)), **(request or {}))
-            )
-
-        return asyncio.run(run())
+        around = targets.context(self.allowed, withheld=self.withheld)
+        asked = messages or ("echo hello",)
+        return targets.ask(definition, self.root, *asked, around=around, **(request or {}))
 
     def refused(
         self, *messages: Message | str, request: Mapping[str, Any] | None = None, **fields: Any

@@ -1,6 +1,5 @@
 """The providers of models, and a server that answers them in the format of their vendor."""
 
-import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,17 +78,8 @@ class ModelTarget:
         **fields: Any,
     ) -> Trace:
         definition = {**self.definition, self.url_field: server.url + self.path, **fields}
-        target = targets.target(definition)
-        asked = targets.request(Path("/"), *(messages or ("hello",)), **(request or {}))
-
-        async def called() -> Trace:
-            provider = target.connect(targets.context({}, variables=variables))
-            try:
-                return await provider.complete(asked)
-            finally:
-                await provider.close()
-
-        return asyncio.run(called())
+        around = targets.context(variables=variables)
+        return targets.ask(definition, Path("/"), *messages, around=around, **(request or {}))
 
     def refused(self, reply: Sent, **fields: Any) -> AttemptError:
         """The error of a call that gets this reply."""

@@ -1,4 +1,3 @@
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ from tests.support import targets
 
 
 def ask(fields: dict[str, Any], *messages: Message | str, **request: Any) -> Trace:
-    provider = targets.read(Mock, fields).connect(targets.context({}))
-    return asyncio.run(provider.complete(targets.request(Path("/"), *messages, **request)))
+    return targets.ask({"provider": "mock", **fields}, Path("/"), *messages, **request)
 
 
 def answer(response: Any, **request: Any) -> Trace:
@@ -80,30 +78,3 @@ def test_complete__one_answer_to_every_question_or_the_question_itself() -> None
     ((_, problem, _),) = targets.read(Mock, {}).warnings()
     assert problem.endswith("has no `responses`, and answers with the question itself")
     assert targets.read(Mock, {"response": "always"}).warnings() == ()
-
-
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({"responses": [{"pattern": "(", "response": "x"}]}, "not a valid regular expression"),
-        ({"responses": [{"response": "x"}]}, "it is missing"),
-        ({"responses": [{"pattern": ""}]}, "it is missing"),
-        *(
-            ({"responses": [{"pattern": "", "response": response}]}, "a response is a string")
-            for response in (5, None, [], ["a", 5])
-        ),
-        (
-            {"responses": [{"pattern": "", "response": [{"role": "robot"}]}]},
-            "write `system`, `user`, `assistant` or `tool`",
-        ),
-        ({"responses": []}, "at least one item"),
-        (
-            {"response": "a", "responses": [{"pattern": "", "response": "b"}]},
-            "`responses` answers already",
-        ),
-    ],
-    ids=str,
-)
-def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        targets.read(Mock, fields)

@@ -10,7 +10,7 @@ import pytest
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
-from agentevals_action.model.target import Request
+from agentevals_action.model.target import Provider, Request
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.results.jsonl import encode_row
@@ -54,18 +54,16 @@ def request(
     )
 
 
-def replay(*requests: Request, **fields: Any) -> Sequence[Trace]:
-    async def asked() -> Sequence[Trace]:
-        definition = {"provider": "replay", "path": "results.jsonl", **fields}
-        provider = targets.target(definition).connect(targets.context({}))
+def replay(*requests: Request, path: str = "results.jsonl") -> Sequence[Trace]:
+    async def work(provider: Provider) -> Sequence[Trace]:
         return await asyncio.gather(*map(provider.complete, requests))
 
-    return asyncio.run(asked())
+    return targets.use({"provider": "replay", "path": path}, work)
 
 
-def refused(asked: Request, **fields: Any) -> AttemptError:
+def refused(asked: Request) -> AttemptError:
     with pytest.raises(AttemptError) as caught:
-        replay(asked, **fields)
+        replay(asked)
     return caught.value
 
 

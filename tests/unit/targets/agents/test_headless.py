@@ -12,7 +12,7 @@ import pytest
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.messages import Message
 from agentevals_action.targets.message_texts import prompt_text
-from tests.support import agent_programs, targets
+from tests.support import agent_programs
 from tests.support.agent_programs import AgentRun, answer_stream, lines
 
 TITLES = {
@@ -210,20 +210,3 @@ def test_complete__a_retry_is_shown_while_it_waits_and_at_its_time_out(
     assert [message[: len(shown)] for message in caplog.messages] == [shown]
     assert str(error).startswith(f"Claude Code did not end within 1 s: {shown}")
     assert error.kind == "timeout"
-
-
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({"command": ""}, "the command is empty"),
-        ({"command": []}, "the command is empty"),
-        ({"command": "agent 'x"}, "its quotes are wrong"),
-        ({"args": "--x"}, "args"),
-        ({"model": ""}, "model"),
-        ({"env": "KEY"}, "env"),
-    ],
-    ids=str,
-)
-def test_options__refused(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        targets.target({"provider": "claude-cli", **fields})

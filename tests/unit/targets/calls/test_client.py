@@ -12,7 +12,6 @@ from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.target import Price, Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
-from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.variables import read_variables
@@ -20,7 +19,6 @@ from tests.support import targets
 from tests.support.openai_server import OpenAIServer, Reply, failure
 
 Result = TypeVar("Result")
-ENVIRONMENT = {"PATH": os.environ["PATH"]}
 ROOT = Path("/")
 SLOW_DOWN = {"retry-after-ms": "300"}
 
@@ -42,7 +40,7 @@ def during(use: Callable[[TargetClient], Awaitable[Result]], **fields: Any) -> R
     """The result of calls of one client."""
 
     async def used() -> Result:
-        client = targets.calls(ENVIRONMENT, **fields)
+        client = targets.calls(**fields)
         try:
             return await use(client)
         finally:
@@ -341,7 +339,7 @@ def test_complete__variables_differ_by_the_folder_of_the_suite(tmp_path: Path) -
     async def both() -> list[str]:
         client = TargetClient(
             lambda root, folder: read_variables({}, root, folder),
-            ProviderContext({}, ChildContext(ENVIRONMENT)),
+            targets.context(),
         )
         requests = [hello(tmp_path, folder=folder) for folder in folders]
         target = cli("echo ${{ WORD }}; pwd")

@@ -137,7 +137,7 @@ def test_complete__a_stored_reply_has_the_price_of_today(tmp_path: Path) -> None
             target = targets.target(
                 {"provider": "openai", "model": "m", "base_url": url}, price=price
             )
-            calls = targets.calls({})
+            calls = targets.calls()
             stored = StoredCalls(calls, lambda *_: {}, "on", tmp_path, "replies", pytest.fail)
             trace = await stored.complete(target, targets.request(tmp_path, "hello"))
             found.append((trace.usage.cost_usd, trace.cached))

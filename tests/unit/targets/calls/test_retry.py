@@ -23,17 +23,13 @@ async def begun(throttle: RateLimit, calls: int) -> list[float]:
 
 
 def test_turn__without_limits_is_now() -> None:
-    assert max(skipping_loop.run(begun(RateLimit(None, None), 100))) < 1
+    assert set(skipping_loop.run(begun(RateLimit(None, None), 100))) == {0}
 
 
 @pytest.mark.parametrize(("per_minute", "calls"), [(1, 3), (10, 35), (60, 150)])
 def test_turn__no_minute_has_more_calls_than_allowed(per_minute: int, calls: int) -> None:
-    times = sorted(skipping_loop.run(begun(RateLimit(None, per_minute), calls)))
-    assert len(times) == calls
-    pairs = zip(times, times[per_minute:], strict=False)
-    # The loop skips its waits alone: the machine may stop a call between its begin and its note.
-    assert all(later - earlier > 59 for earlier, later in pairs)
-    assert times[-1] < 60 * ((calls - 1) // per_minute) + 5  # nothing waits longer than it has to
+    times = skipping_loop.run(begun(RateLimit(None, per_minute), calls))
+    assert sorted(times) == [60 * (number // per_minute) for number in range(calls)]
 
 
 def test_turn__a_pause_holds_everybody_back() -> None:
@@ -43,7 +39,7 @@ def test_turn__a_pause_holds_everybody_back() -> None:
         throttle.pause(10, REFUSAL)
         return await begun(throttle, 3)
 
-    assert all(30 <= time < 31 for time in skipping_loop.run(paused()))
+    assert skipping_loop.run(paused()) == [30] * 3
 
 
 def test_slot__calls_at_once_are_limited() -> None:
@@ -77,7 +73,7 @@ def test_pause__patience_has_an_end() -> None:
         raise AssertionError
 
     took, error = skipping_loop.run(refused_for_ever())
-    assert PATIENCE - 25 <= took <= PATIENCE
+    assert took == PATIENCE
     assert "429: slow down" in str(error)
     assert error.hint
 

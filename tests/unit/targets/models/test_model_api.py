@@ -105,32 +105,3 @@ def test_options__the_key_is_needed_unless_it_is_given(name: str) -> None:
     assert targets.target({**definition, "api_key": "${{ K }}"}).other_variables() == ()
     with_url = targets.target({**definition, model.url_field: "${{ URL }}"})
     assert with_url.other_variables() == ((variable,) if name == "azure" else ())
-
-
-URLS = [(name, model.url_field) for name, model in MODELS.items()]
-CONFIGS = [(name, "config") for name in MODELS]
-INVALID: list[tuple[str, str, Any, str]] = [
-    *((*field, "localhost:8000", "write a URL") for field in URLS),
-    *((*field, "file:///etc/passwd", "write a URL") for field in URLS),
-    *((*field, "https://host/v1?api-version=1", "end the URL before") for field in URLS),
-    *((*field, {"model": "n"}, "`model` cannot be set in `config`; use the") for field in CONFIGS),
-    ("openai", "config", {"messages": []}, "`messages` cannot be set"),
-    ("openai", "config", {"stream": True}, "`stream` cannot be set"),
-    ("openai", "model", "", "a text that is not empty"),
-    ("openai", "api_format", "chatty", "write `chat` or `responses`"),
-    ("azure", "deployment", "", "a text that is not empty"),
-    ("azure", "endpoint", "https://h/openai/deployments/d/chat", "end the URL before /openai"),
-    ("azure", "api_version", "preview", "write `v1`, or a date"),
-    ("anthropic", "config", {"system": "x"}, "write a system message"),
-    ("gemini", "config", {"contents": []}, "`contents` cannot be set"),
-    ("gemini", "config", {"system_instruction": "x"}, "write a system message"),
-    ("gemini", "config", {"generationConfig": {}}, "write its fields into `config` itself"),
-]
-
-
-@pytest.mark.parametrize(("name", "field", "value", "problem"), INVALID)
-def test_options__an_invalid_field(name: str, field: str, value: Any, problem: str) -> None:
-    model = MODELS[name]
-    definition = {**model.definition, model.url_field: "https://host", field: value}
-    with pytest.raises(ValueError, match=problem):
-        targets.target(definition)

@@ -1,7 +1,6 @@
 import asyncio
 import base64
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -12,26 +11,16 @@ import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.messages import Block, Message, ToolCall
-from agentevals_action.model.target import Provider
+from agentevals_action.model.target import Provider, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.programs.cli import Cli
 from tests.support import targets
 from tests.support.cases import file_block
 
-ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
-
-def connect(
-    command: Any,
-    allowed: Mapping[str, str] | None = None,
-    withheld: tuple[str, ...] = (),
-    **fields: Any,
-) -> Provider:
-    definition = {"provider": "cli", "command": command, **fields}
-    return targets.target(definition).connect(
-        targets.context(ENVIRONMENT, allowed, withheld=withheld)
-    )
+def cli(command: Any, **fields: Any) -> Target:
+    return targets.target({"provider": "cli", "command": command, **fields})
 
 
 def answer(
@@ -39,13 +28,12 @@ def answer(
     command: Any,
     *messages: Message | str,
     request: Mapping[str, Any] | None = None,
+    allowed: Mapping[str, str] | None = None,
+    withheld: tuple[str, ...] = (),
     **fields: Any,
 ) -> Trace:
-    return asyncio.run(
-        connect(command, **fields).complete(
-            targets.request(root, *(messages or ("hello",)), **(request or {}))
-        )
-    )
+    around = targets.context(allowed, withheld=withheld)
+    return targets.ask(cli(command, **fields), root, *messages, around=around, **(request or {}))
 
 
 def output(root: Path, command: Any, *messages: Message | str, **fields: Any) -> str:
@@ -254,49 +242,36 @@ def test_environment__a_name_that_the_workflow_does_not_pass_on_is_an_error(
     assert targets.read(Cli, {"command": "x", "env": ["A"]}).other_variables() == ("A",)
 
 
-def complete_three(root: Path, provider: Provider) -> list[str]:
-    async def answer() -> Trace:
-        request = targets.request(root, "hello")
-        await provider.wait_until_ready(request)
-        return await provider.complete(request)
-
-    async def complete() -> list[str]:
-        results = await asyncio.gather(*(answer() for _ in range(3)), return_exceptions=True)
-        return [
-            result.output.strip() if isinstance(result, Trace) else type(result).__name__
-            for result in results
-        ]
-
-    return asyncio.run(complete())
-
-
-def test_healthcheck__runs_once_before_the_first_call(tmp_path: Path) -> None:
-    provider = connect("wc -l < checks", healthcheck="echo x >> checks")
-    assert complete_three(tmp_path, provider) == ["1"] * 3
-    failing = connect(["cat"], healthcheck="echo x >> failed; exit 1")
-    assert complete_three(tmp_path, failing) == ["TargetDead"] * 3
-    assert (tmp_path / "failed").read_text() == "x\n"
-
-
 @pytest.mark.parametrize(
-    ("check", "problem"),
+    ("check", "expected"),
     [
-        ("echo down >&2; exit 1", "ended with exit code 1: down"),
-        ({"command": ["sh", "-c", "sleep 300"], "timeout_seconds": 0.2}, "did not end within 0.2"),
+        ("echo x >> checks", "1"),
+        ("echo x >> checks; echo down >&2; exit 1", "the healthcheck ended with exit code 1: down"),
+        (
+            {"command": ["sh", "-c", "echo x >> checks; sleep 300"], "timeout_seconds": 0.2},
+            "the healthcheck did not end within 0.2 s",
+        ),
     ],
 )
-def test_healthcheck__that_fails_ends_the_target(tmp_path: Path, check: Any, problem: str) -> None:
-    request, provider = targets.request(tmp_path, "hello"), connect(["cat"], healthcheck=check)
-    for _ in range(2):
-        with pytest.raises(TargetDead, match=f"^the healthcheck {problem}"):
-            asyncio.run(provider.wait_until_ready(request))
+def test_healthcheck__runs_once_before_the_first_call_and_ends_a_target_if_it_fails(
+    tmp_path: Path, check: Any, expected: str
+) -> None:
+    async def complete_three(provider: Provider) -> list[Trace | BaseException]:
+        calls = (targets.answer(provider, targets.request(tmp_path, "hello")) for _ in range(3))
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    found = targets.use(cli("wc -l < checks", healthcheck=check), complete_three)
+    texts = {each.output.strip() if isinstance(each, Trace) else str(each) for each in found}
+    assert texts == {expected}
+    assert {type(each) for each in found} == {Trace if expected == "1" else TargetDead}
+    assert (tmp_path / "checks").read_text() == "x\n"
 
 
 def test_healthcheck__its_time_is_not_that_of_the_answer(tmp_path: Path) -> None:
     async def run() -> tuple[Trace, float]:
-        calls, loop = targets.calls(ENVIRONMENT), asyncio.get_running_loop()
-        target = targets.target({"provider": "cli", "command": ["cat"], "healthcheck": "sleep 0.3"})
+        calls, loop = targets.calls(), asyncio.get_running_loop()
         started = loop.time()
+        target = cli(["cat"], healthcheck="sleep 0.3")
         trace = await calls.complete(target, targets.request(tmp_path, "hello"))
         return trace, (loop.time() - started) * 1000
 
@@ -306,14 +281,14 @@ def test_healthcheck__its_time_is_not_that_of_the_answer(tmp_path: Path) -> None
 
 
 def test_check__runs_the_healthcheck_alone(tmp_path: Path) -> None:
-    calls, request = targets.calls(ENVIRONMENT), targets.request(tmp_path, "hello")
-    without = {"provider": "cli", "command": ["no-such-agent"]}
-    definitions = (without, {**without, "healthcheck": "exit 0"})
-    notes = [asyncio.run(calls.check(targets.target(each), request)) for each in definitions]
-    assert "it was not asked" in notes[0]
-    assert "its healthcheck succeeds" in notes[1]
+    def check(**fields: Any) -> str:
+        target = cli(["no-such-agent"], **fields)
+        return asyncio.run(targets.calls().check(target, targets.request(tmp_path, "hello")))
+
+    assert "it was not asked" in check()
+    assert "its healthcheck succeeds" in check(healthcheck="exit 0")
     with pytest.raises(TargetDead, match=r"^the healthcheck ended with exit code 1"):
-        asyncio.run(calls.check(targets.target({**without, "healthcheck": "exit 1"}), request))
+        check(healthcheck="exit 1")
 
 
 PIXEL = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n pixel").decode()
@@ -373,30 +348,6 @@ def test_workspace__files_of_the_command_are_still_found(tmp_path: Path, command
     for name in ("agent.py", "agent.sh"):
         (workspace / name).unlink()
     assert output(tmp_path, command, request=request) == "a suite"
-
-
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({}, "it is missing"),
-        ({"command": []}, "the command is empty"),
-        ({"command": 5}, "command"),
-        ({"command": "agent {GUIDELINES}"}, r"`\{GUIDELINES\}` is not a placeholder"),
-        ({"command": "agent", "files_format": "--file"}, "it does not name a file"),
-        ({"command": "agent", "env": "KEY"}, "env"),
-        ({"command": "agent", "healthcheck": {"url": "http://x"}}, "it is missing"),
-        ({"command": "agent", "healthcheck": ""}, "the command is empty"),
-        ({"command": "agent", "trace": "zipkin"}, "otel"),
-        ({"command": "agent", "trace": "otel", "serve": True}, "leave one out"),
-        ({"command": "agent {PROMPT}", "serve": True}, r"\{PROMPT\} has no meaning"),
-        ({"command": ["agent", "--out={OUTPUT_FILE}"], "serve": True}, r"\{OUTPUT_FILE\} has no"),
-        ({"command": "agent", "files_format": "{path}", "serve": True}, "`files_format` has no"),
-    ],
-    ids=str,
-)
-def test_options__what_is_wrong_is_refused_on_loading(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        targets.read(Cli, fields)
 
 
 @pytest.mark.parametrize(

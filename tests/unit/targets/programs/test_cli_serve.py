@@ -1,8 +1,6 @@
 """`cli` with `serve`: programs that stay, and answer each line with a line."""
 
-import asyncio
 import json
-import os
 import sys
 import textwrap
 from pathlib import Path
@@ -10,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.errors import AttemptError
-from agentevals_action.model.target import Provider
 from tests.support import targets
 from tests.support.processes import gone
 
@@ -31,33 +27,19 @@ done"""
 def serve(root: Path, body: str, *prompts: str, **request: Any) -> list[str]:
     """The answers and errors of a program whose loop over its input has this body."""
     (root / "agent.py").write_text(LOOP + textwrap.indent(textwrap.dedent(body), "    "))
-    requests = [{"prompt": prompt, **request} for prompt in prompts]
-    return ask(root, [sys.executable, "agent.py"], *requests)
+    return ask(root, [sys.executable, "agent.py"], *prompts, **request)
 
 
-def ask(root: Path, command: Any, *requests: dict[str, Any]) -> list[str]:
-    async def run() -> list[str]:
-        options = targets.target({"provider": "cli", "command": command, "serve": True})
-        provider = options.connect(targets.context({"PATH": os.environ["PATH"]}))
-        try:
-            return [await outcome(provider, root, **request) for request in requests]
-        finally:
-            await provider.close()
-
-    return asyncio.run(run())
-
-
-async def outcome(provider: Provider, root: Path, prompt: str, **request: Any) -> str:
-    try:
-        return (await provider.complete(targets.request(root, prompt, **request))).output
-    except AttemptError as error:
-        return f"{error.kind}: {error}"
+def ask(root: Path, command: Any, *prompts: str, **request: Any) -> list[str]:
+    requests = [targets.request(root, prompt, **request) for prompt in prompts]
+    definition = {"provider": "cli", "command": command, "serve": True}
+    return [*map(targets.shown, targets.outcomes(definition, *requests))]
 
 
 def test_complete__one_process_answers_many_lines(tmp_path: Path) -> None:
     first, second = serve(tmp_path, "send(call=call, reply=f'{prompt} {os.getpid()}')", "a", "b\nc")
     assert second == f"b\nc {first.removeprefix('a ')}"
-    assert ask(tmp_path, SCRIPT, {"prompt": "a"}, {"prompt": "b"}) == ["from sh", "from sh"]
+    assert ask(tmp_path, SCRIPT, "a", "b") == ["from sh", "from sh"]
 
 
 def test_complete__a_question_has_the_test_and_its_messages(tmp_path: Path) -> None:
@@ -135,6 +117,6 @@ def test_complete__a_time_out_ends_the_process(tmp_path: Path) -> None:
 
 
 def test_complete__a_command_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    (error,) = ask(tmp_path, ["nothing-like-it"], {"prompt": "a"})
+    (error,) = ask(tmp_path, ["nothing-like-it"], "a")
     assert error.startswith("target: the command cannot be started: ")
     assert "nothing-like-it" in error

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,11 +11,11 @@ import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import ToolCall
+from agentevals_action.model.target import Provider, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.targets.otel.receiver import MAX_BODY, MAX_TOTAL
 from tests.support import targets, traced_agent
 
-ENVIRONMENT = {"PATH": os.environ["PATH"]}
 REFUND = ToolCall("refund", {"order": "A1"}, "refunded A1", "c1", 5.0)
 
 
@@ -24,49 +23,40 @@ def agent(*words: str) -> list[str]:
     return [sys.executable, str(traced_agent.HERE), *words]
 
 
-def complete(
-    root: Path,
-    command: Any,
-    *prompts: str,
-    allowed: Mapping[str, str] | None = None,
-) -> list[Trace]:
-    """The traces of calls that run at once."""
-    definition = {"provider": "cli", "command": command, "trace": "otel"}
-
-    async def run() -> list[Trace]:
-        provider = targets.target(definition).connect(targets.context(ENVIRONMENT, allowed))
-        requests = [targets.request(root, prompt, timeout=100) for prompt in prompts or ["A1"]]
-        return await asyncio.gather(*map(provider.complete, requests))
-
-    return asyncio.run(run())
+def traced(command: Any) -> Target:
+    return targets.target({"provider": "cli", "command": command, "trace": "otel"})
 
 
-def refused(root: Path, command: Any, **fields: Any) -> AttemptError:
-    with pytest.raises(AttemptError) as caught:
-        complete(root, command, **fields)
-    return caught.value
+def complete(root: Path, command: Any) -> Trace:
+    return targets.ask(traced(command), root, "A1", timeout=100)
+
+
+def refused(root: Path, command: Any, allowed: Mapping[str, str] | None = None) -> AttemptError:
+    around = targets.context(allowed)
+    return targets.refused(traced(command), root, "A1", timeout=100, around=around)
 
 
 @pytest.mark.parametrize("mode", ["json", "gzip", "twice", "at-exit"])
 def test_complete__spans_become_the_trace(mode: str, tmp_path: Path) -> None:
-    (trace,) = complete(tmp_path, agent(mode))
-    assert trace.tool_calls == (REFUND,)
-    assert (trace.llm_call_count, trace.usage.input_tokens, trace.usage.output_tokens) == (
-        2,
-        50,
-        14,
-    )
+    trace = complete(tmp_path, agent(mode))
+    tokens = (trace.usage.input_tokens, trace.usage.output_tokens)
+    assert (trace.tool_calls, trace.llm_call_count, tokens) == ((REFUND,), 2, (50, 14))
     assert (trace.output, trace.duration_ms) == ("A1", 100.0)
 
 
 def test_complete__an_agent_that_ends_before_the_answer_to_its_export(tmp_path: Path) -> None:
-    (trace,) = complete(tmp_path, agent("no-answer-awaited"))
+    trace = complete(tmp_path, agent("no-answer-awaited"))
     assert (trace.output, trace.tool_calls) == ("left", (REFUND,))
 
 
 def test_complete__spans_of_samples_at_once_stay_apart(tmp_path: Path) -> None:
     orders = [f"A{number}" for number in range(6)]
-    traces = complete(tmp_path, agent("json"), *orders)
+
+    async def at_once(provider: Provider) -> list[Trace]:
+        requests = [targets.request(tmp_path, order, timeout=100) for order in orders]
+        return await asyncio.gather(*map(provider.complete, requests))
+
+    traces = targets.use(traced(agent("json")), at_once)
     found = [[call.arguments["order"] for call in trace.tool_calls or ()] for trace in traces]
     assert found == [[order] for order in orders]
 
@@ -120,7 +110,7 @@ def test_complete__all_bodies_together_have_a_limit(tmp_path: Path) -> None:
 
 def test_complete__metrics_are_accepted_and_not_read(tmp_path: Path) -> None:
     code = "send(b'{', '/v1/metrics') == 200 and json.dumps(request(*refund_spans('A1'))).encode()"
-    (trace,) = complete(tmp_path, agent("send", code, "{}"))
+    trace = complete(tmp_path, agent("send", code, "{}"))
     assert trace.tool_calls == (REFUND,)
 
 

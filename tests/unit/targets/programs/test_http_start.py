@@ -1,10 +1,8 @@
 """`http` with `start`: services that run as long as the run."""
 
 import asyncio
-import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError, TransientError
-from agentevals_action.model.target import Provider, ProviderContext, Request
+from agentevals_action.model.target import Provider, ProviderContext, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.services import StartedServices
 from tests.support import targets
@@ -23,50 +21,23 @@ START = [sys.executable, "-S", "service.py", "{PORT}"]
 URL = "http://127.0.0.1:{PORT}/ask?x=1"
 
 
-def context(
-    allowed: Mapping[str, str] | None = None, services: StartedServices | None = None
-) -> ProviderContext:
-    made = targets.context({"PATH": os.environ["PATH"]}, allowed)
-    return replace(made, services=services or StartedServices())
-
-
-async def answer(provider: Provider, request: Request) -> str:
-    await provider.wait_until_ready(request)
-    return (await provider.complete(request)).output
+def started(root: Path, service: str = SERVICE, **fields: Any) -> Target:
+    """A target that starts this service."""
+    (root / "service.py").write_text(service)
+    return targets.target({"provider": "http", "url": URL, "start": START, **fields})
 
 
 def ask(
-    root: Path,
-    *prompts: str,
-    within: ProviderContext | None = None,
-    service: str = SERVICE,
-    **fields: Any,
+    root: Path, *prompts: str, around: ProviderContext | None = None, **fields: Any
 ) -> list[str | AttemptError]:
     """The answers and errors of a service, whose calls are made one after another."""
-    (root / "service.py").write_text(service)
-
-    async def run() -> list[str | AttemptError]:
-        definition = {"provider": "http", "url": URL, "start": START, **fields}
-        provider = targets.target(definition).connect(within or context())
-        outcomes: list[str | AttemptError] = []
-        try:
-            for prompt in prompts:
-                request = targets.request(root, prompt)
-                try:
-                    outcomes.append(await answer(provider, request))
-                except AttemptError as error:
-                    outcomes.append(error)
-        finally:
-            await provider.close()
-        return outcomes
-
-    return asyncio.run(run())
+    requests = [targets.request(root, prompt) for prompt in prompts]
+    found = targets.outcomes(started(root, **fields), *requests, around=around)
+    return [each.output if isinstance(each, Trace) else each for each in found]
 
 
-def fail(root: Path, prompt: str = "hi", **fields: Any) -> AttemptError:
-    (error,) = ask(root, prompt, **fields)
-    assert isinstance(error, AttemptError)
-    return error
+def fail(root: Path, around: ProviderContext | None = None, **fields: Any) -> AttemptError:
+    return targets.refused(started(root, **fields), root, "hi", around=around)
 
 
 def test_complete__one_service_answers_all_calls_and_ends_with_its_processes(
@@ -80,38 +51,29 @@ def test_complete__one_service_answers_all_calls_and_ends_with_its_processes(
 
 def test_complete__one_service_for_each_target_and_tree_also_in_parallel(tmp_path: Path) -> None:
     trees = [tmp_path / "head", tmp_path / "base"]
+    around = targets.context()
+
+    async def ask_all(first: Provider) -> set[str]:
+        requests = [targets.request(tree, "pid") for tree in trees]
+        providers = (first, target.model_copy(update={"name": "other"}).connect(around))
+        calls = [targets.answer(provider, each) for provider in providers for each in requests * 3]
+        return {trace.output for trace in await asyncio.gather(*calls)}
+
     for tree in trees:
         tree.mkdir()
-        (tree / "service.py").write_text(SERVICE)
-
-    async def run() -> Sequence[str]:
-        shared = context()
-        definition = {"provider": "http", "url": URL, "start": START}
-        providers = [
-            targets.target(definition, name=name).connect(shared) for name in ("one", "two")
-        ]
-        requests = [targets.request(tree, "pid") for tree in trees]
-        calls = [answer(provider, each) for provider in providers for each in requests * 3]
-        try:
-            return await asyncio.gather(*calls)
-        finally:
-            await providers[0].close()
-
-    pids = asyncio.run(run())
-    assert len(set(pids)) == 4
+        target = started(tree)
+    pids = targets.use(target, ask_all, around)
+    assert len(pids) == 4
     assert all(gone(int(pid)) for pid in pids)
 
 
 def test_complete__the_time_until_it_is_ready_is_not_that_of_the_answer(tmp_path: Path) -> None:
     """A service may need longer than the time-out of a test."""
-    (tmp_path / "service.py").write_text(SERVICE)
-    definition = {"provider": "http", "url": URL, "start": START, "ready": 2.1}
 
     async def run() -> Trace:
-        calls = targets.calls({"PATH": os.environ["PATH"]})
-        request = targets.request(tmp_path, "hi", timeout=2)
+        calls, request = targets.calls(), targets.request(tmp_path, "hi", timeout=2)
         try:
-            return await calls.complete(targets.target(definition), request)
+            return await calls.complete(started(tmp_path, ready=2.1), request)
         finally:
             await calls.close()
 
@@ -196,8 +158,8 @@ NEVER_READY = "echo $$; exec sleep 600 {PORT}"
 def test_complete__one_that_never_gets_ready_is_ended(
     tmp_path: Path, fields: dict[str, Any], problem: str
 ) -> None:
-    within = context(services=StartedServices(limit=0.5))
-    outcomes = ask(tmp_path, "hi", "hi", start=NEVER_READY, within=within, **fields)
+    around = replace(targets.context(), services=StartedServices(limit=0.5))
+    outcomes = ask(tmp_path, "hi", "hi", start=NEVER_READY, around=around, **fields)
     first, second = map(str, outcomes)
     not_ready = "its service was not ready within 0.5 s"
     assert re.fullmatch(rf"{not_ready}: {problem}; its service wrote: \d+", first)
@@ -206,45 +168,19 @@ def test_complete__one_that_never_gets_ready_is_ended(
 
 
 def test_complete__it_sees_the_variables_in_env(tmp_path: Path) -> None:
-    within = context({"TOKEN": "t-1", "OTHER": "o-1"})
+    around = targets.context({"TOKEN": "t-1", "OTHER": "o-1"})
     prompts, headers = ("variable TOKEN", "variable OTHER"), {"X-Key": "${{ TOKEN }}"}
-    assert ask(tmp_path, *prompts, within=within, env=["TOKEN"], headers=headers) == ["t-1", "None"]
+    assert ask(tmp_path, *prompts, around=around, env=["TOKEN"], headers=headers) == ["t-1", "None"]
 
 
 @pytest.mark.parametrize("fields", [{}, {"env": ["OTHER"]}])
 def test_complete__a_key_that_it_does_not_see_is_not_sent_to_it(
     tmp_path: Path, fields: dict[str, Any]
 ) -> None:
-    within = context({"TOKEN": "t-1", "OTHER": "o-1"} if fields else {})
-    error = fail(tmp_path, within=within, headers={"X-Key": "${{ TOKEN }}"}, **fields)
+    around = targets.context({"TOKEN": "t-1", "OTHER": "o-1"} if fields else {})
+    error = fail(tmp_path, around, headers={"X-Key": "${{ TOKEN }}"}, **fields)
     assert str(error) == "the service that `start` runs does not see TOKEN"
     assert error.kind == "configuration"
-
-
-@pytest.mark.parametrize(
-    ("fields", "diagnostic"),
-    [
-        ({"start": ["serve"]}, "it gets no port; write `{PORT}`"),
-        ({"start": "PORT=${PORT} serve"}, "it gets no port; write `{PORT}`"),
-        ({"start": ["serve", "{PORT}", "{PROMPT}"]}, "`{PROMPT}` has no meaning here"),
-        ({"start": []}, "the command is empty"),
-        ({"start": ["serve", {"PORT": None}]}, 'in a list, write "{PORT}" in quotes'),
-        ({"url": "http://127.0.0.1:8000/"}, "begin `url` with http://127.0.0.1:{PORT}/"),
-        ({"url": "http://agent.test:{PORT}/"}, "begin `url` with http://127.0.0.1:{PORT}/"),
-        ({"url": "http://127.0.0.1:{PORT}0/"}, "begin `url` with http://127.0.0.1:{PORT}/"),
-        ({"ready": "health"}, "write a path as `/health`, or a number of seconds"),
-        ({"ready": 0}, "`ready`"),
-        ({"start": None, "url": "http://127.0.0.1:{PORT}/"}, "`{PORT}` has no meaning without"),
-        ({"start": None, "url": "http://a.test/", "cwd": "/"}, "`cwd` has no meaning without"),
-        ({"start": None, "url": "http://a.test/", "ready": 3}, "`ready` has no meaning without"),
-    ],
-)
-def test_options__what_means_nothing(fields: dict[str, Any], diagnostic: str) -> None:
-    definition = {"provider": "http", "url": URL, "start": START, **fields}
-    given = {name: value for name, value in definition.items() if value is not None}
-    with pytest.raises(ValueError, match="`") as caught:
-        targets.target(given)
-    assert diagnostic in str(caught.value)
 
 
 def test_port__no_system_gives_it_to_others(tmp_path: Path) -> None:

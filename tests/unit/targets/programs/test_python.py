@@ -1,27 +1,22 @@
 import ast
 import asyncio
-import os
 import sys
 import textwrap
 import venv
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
-from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.target import Provider
+from agentevals_action.model.target import Provider, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.targets.programs import python_worker
 from tests.support import targets
 from tests.support.cases import file_block
-
-Result = TypeVar("Result")
-ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
 @dataclass(frozen=True)
@@ -36,41 +31,18 @@ class Agent:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(source))
 
-    def use(self, calls: Callable[[Provider], Awaitable[Result]]) -> Result:
-        """The result of calls of one connected target."""
+    @property
+    def target(self) -> Target:
         definition = {"provider": "python", "target": "agent:answer", "python": sys.executable}
-        options = targets.target({**definition, **self.fields})
+        return targets.target({**definition, **self.fields})
 
-        async def run() -> Result:
-            provider = options.connect(targets.context(ENVIRONMENT, {"SEEN": "1", "OTHER": "1"}))
-            try:
-                return await calls(provider)
-            finally:
-                await provider.close()
-
-        return asyncio.run(run())
-
-    def traces(self, *prompts: Message | str, **request: Any) -> list[Trace | AttemptError]:
+    def traces(self, *prompts: str, **request: Any) -> list[targets.Outcome]:
         """The outcomes of calls, one after another."""
+        requests = (targets.request(self.root, prompt, **request) for prompt in prompts)
+        return targets.outcomes(self.target, *requests)
 
-        async def call(provider: Provider) -> list[Trace | AttemptError]:
-            return [await self.outcome(provider, prompt, **request) for prompt in prompts]
-
-        return self.use(call)
-
-    async def outcome(
-        self, provider: Provider, *messages: Message | str, **request: Any
-    ) -> Trace | AttemptError:
-        try:
-            return await provider.complete(targets.request(self.root, *messages, **request))
-        except AttemptError as error:
-            return error
-
-    def answers(self, *prompts: Message | str, **request: Any) -> list[str]:
-        return [
-            outcome.output if isinstance(outcome, Trace) else f"{outcome.kind}: {outcome}"
-            for outcome in self.traces(*prompts, **request)
-        ]
+    def answers(self, *prompts: str, **request: Any) -> list[str]:
+        return [*map(targets.shown, self.traces(*prompts, **request))]
 
     def imports(self) -> int:
         """How often the module that notes its imports was imported."""
@@ -124,7 +96,7 @@ def test_complete__calls_at_once_have_workers_of_their_own(agent: Agent) -> None
         requests = (targets.request(agent.root, text) for text in ("a", "b"))
         return await asyncio.gather(*map(provider.complete, requests))
 
-    assert len({trace.output for trace in agent.use(both)}) == 2
+    assert len({trace.output for trace in targets.use(agent.target, both)}) == 2
 
 
 def test_complete__a_function_gets_the_messages_and_the_fields_that_it_names(
@@ -152,11 +124,9 @@ def test_complete__a_function_gets_the_messages_and_the_fields_that_it_names(
         "metadata": {"team": "core"},
     }
 
-    async def call(provider: Provider) -> Trace:
-        return await provider.complete(targets.request(agent.root, *messages, **request))
-
     function = {"name": "look", "arguments": '{"at": 1}'}
-    assert ast.literal_eval(agent.use(call).output) == [
+    trace = targets.ask(agent.target, agent.root, *messages, **request)
+    assert ast.literal_eval(trace.output) == [
         [
             {"role": "system", "content": "Be brief."},
             {"role": "user", "content": "one"},
@@ -351,8 +321,8 @@ def test_complete__an_interpreter_of_its_own_needs_none_of_our_packages(agent: A
     )
     own = with_fields(agent, python=".venv/bin/python")
     assert own.answers("a", folder=agent.root / "evals") == [f"{agent.root / '.venv'} []"]
-    (error,) = with_fields(agent, python=".venv/no/python").traces("a")
-    assert isinstance(error, AttemptError)
+    missing = with_fields(agent, python=".venv/no/python")
+    error = targets.refused(missing.target, agent.root)
     assert str(error) == f"there is no interpreter {agent.root}/.venv/no/python"
     assert "`prepare`" in error.hint
 
@@ -389,7 +359,7 @@ def test_complete__the_agent_works_in_the_workspace(agent: Agent) -> None:
         requests = (targets.request(agent.root, "a", workspace=folder) for folder in (work, None))
         return [(await provider.complete(request)).output for request in requests]
 
-    inside, outside = agent.use(both)
+    inside, outside = targets.use(agent.target, both)
     assert inside == f"real {work} {[str(work)] * 2}"
     assert outside == f"real {agent.root} [None, None]"
     assert (work / "written").exists()
@@ -414,14 +384,6 @@ def test_complete__a_reply_that_cannot_be_read_is_an_error(
     error, after = agent.answers("bad", "good")
     assert error.startswith(f"target: {problem}")
     assert after == "fine"
-
-
-@pytest.mark.parametrize(
-    "target", ["agent.py:answer", "src/agent.py:answer", "agent", ":answer", "agent; rm:answer"]
-)
-def test_target__must_name_a_function(target: str) -> None:
-    with pytest.raises(ValueError, match=r"write `package\.module:function`"):
-        targets.target({"provider": "python", "target": target})
 
 
 def test_files__are_the_module_and_its_packages(tmp_path: Path) -> None:
