@@ -30,7 +30,7 @@ def words(text: str) -> str:
 
 
 @pytest.mark.parametrize("columns", [80, 300])
-def test_help__names_every_command_in_order_with_its_whole_sentence(
+def test_help__names_every_command_in_order_with_its_whole_line(
     tmp_path: Path, columns: int
 ) -> None:
     shown = helped(tmp_path, columns=columns)
@@ -44,7 +44,7 @@ def test_help__names_every_command_in_order_with_its_whole_sentence(
         )
         == COMMANDS
     )
-    assert "how often two runs of it would differ, and which tests cause that." in words(listed)
+    assert "Run suites often and report how often runs differ." in words(listed)
     assert "..." not in listed
     assert max(map(len, shown.splitlines())) <= min(columns, 120)
 

@@ -215,3 +215,12 @@ def test_commands__do_not_wait_for_the_client_of_github(command: str) -> None:
     module = f"agentevals_action.cli.commands.{command}"
     script = f"import sys, {module}; sys.exit('github' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_help__waits_for_no_command() -> None:
+    script = (
+        "import sys; from agentevals_action.cli.app import app;"
+        "app.main(['--help'], standalone_mode=False);"
+        "sys.exit(any(name.startswith('agentevals_action.cli.commands.') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

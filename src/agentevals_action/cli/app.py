@@ -25,23 +25,24 @@ from agentevals_action.system.resources import exhausted
 from agentevals_action.system.signals import end_process, run
 
 _ISSUES = "https://github.com/org/agentevals-action/issues"
-#: The commands in the order of the help text, each with its module and its function there.
+#: The commands in the order of the help text, each with its module, its function there, and its
+#: line of that text.
 _COMMANDS = {
-    "init": ("init", "command"),
-    "review": ("review", "command"),
-    "run": ("run", "command"),
-    "merge": ("review", "merge_command"),
-    "compare": ("stored_results", "compare_command"),
-    "report": ("stored_results", "report_command"),
-    "history": ("stored_results", "history_command"),
-    "validate": ("validate", "command"),
-    "list": ("list", "command"),
-    "explain": ("explain", "command"),
-    "targets": ("targets", "command"),
-    "selftest": ("selftest", "command"),
-    "schema": ("schema", "command"),
-    "demo": ("demo", "command"),
-    "action": ("action", "command"),
+    "init": ("init", "command", "Write a first suite, its target and the workflow."),
+    "review": ("review", "command", "Review the working tree against a base."),
+    "run": ("run", "command", "Run suites without a comparison."),
+    "merge": ("review", "merge_command", "Make one review of the results of all shards."),
+    "compare": ("stored_results", "compare_command", "Compare two files of results."),
+    "report": ("stored_results", "report_command", "Write the report page of stored results."),
+    "history": ("stored_results", "history_command", "Write the page of the stored runs."),
+    "validate": ("validate", "command", "Report every error of suites with file, line, column."),
+    "list": ("list", "command", "List suites and tests."),
+    "explain": ("explain", "command", "Print a test as it runs."),
+    "targets": ("targets", "command", "List the targets; with --check, call each."),
+    "selftest": ("selftest", "command", "Run suites often and report how often runs differ."),
+    "schema": ("schema", "command", "Print the JSON Schema of a file."),
+    "demo": ("demo", "command", "Review a prepared pull request, without a key."),
+    "action": ("action", "command", "Gate the event of a workflow: the container's entry point."),
 }
 
 _SETTINGS = {"max_content_width": 120, "help_option_names": ["-h", "--help"]}
@@ -54,15 +55,14 @@ class _App(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # Click's signature
         return list(_COMMANDS)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes each command with the complete first paragraph of its description."""
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # Click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """Writes the commands without importing them."""
         with formatter.section("Commands"):
-            descriptions = (
-                (name, " ".join((command.help or "").partition("\n\n")[0].split()))
-                for name in self.list_commands(ctx)
-                if (command := self.get_command(ctx, name))
-            )
-            formatter.write_dl(list(descriptions))
+            formatter.write_dl([(name, line) for name, (*_, line) in _COMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -76,7 +76,7 @@ class _App(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module, function = _COMMANDS[cmd_name]
+        module, function, _ = _COMMANDS[cmd_name]
         found = getattr(import_module(f"{commands.__name__}.{module}"), function)
         gc.freeze()  # what is imported stays
         gc.enable()
