@@ -354,9 +354,10 @@ PLACES: dict[str, tuple[Files, str, list[str]]] = {
         {
             **{f"skills/{name}/SKILL.md": WITH_SKILL.format(name) for name in ("a", "b", "c")},
             "evals/evals.json": evals(ASSERTIONS, name="b"),
+            "evals/trigger-eval.json": '[{"query": "a", "should_trigger": true}]',
         },
         "",
-        ["evals/evals.json"],
+        ["evals/evals.json", "evals/trigger-eval.json"],
     ),
     "a skill at the root": (
         {"SKILL.md": WITH_SKILL.format("root"), "evals/evals.json": evals(ASSERTIONS)},

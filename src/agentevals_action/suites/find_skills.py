@@ -129,17 +129,22 @@ def _is_searched(path: str) -> bool:
 
 
 def _folder_of(file: Path, path: str, skills: Collection[str]) -> str | None:
-    """The folder of the skill that a file tests: the one above, else the only one of its name."""
+    """The folder of the skill that a file tests: the one above, else the only one of the name in
+    it; a list of triggers has that of the tests beside it."""
     above = _parent(_parent(path))
     if above in skills and PurePosixPath(path).parent.name:
         return above
+    name = _skill_name(file) or _skill_name(file.with_name(TESTS))
+    named = [folder for folder in skills if name and PurePosixPath(folder).name == name]
+    return named[0] if len(named) == 1 else None
+
+
+def _skill_name(file: Path) -> Any:
     try:
         data = json.loads(read_regular(file, _MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
-    name = (data.get("skill_name") or data.get("skill")) if isinstance(data, dict) else None
-    named = [folder for folder in skills if name and PurePosixPath(folder).name == name]
-    return named[0] if len(named) == 1 else None
+    return (data.get("skill_name") or data.get("skill")) if isinstance(data, dict) else None
 
 
 def _parent(path: str) -> str:

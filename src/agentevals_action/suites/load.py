@@ -218,7 +218,9 @@ class _Loader:
     def _read_tests(self) -> tuple[Test, ...]:
         own, written = self._reader, self._root.document.data
         start, data = own.positions.of(written), own.check_fields(Suite, own.only(written, _TESTS))
-        sources, entries = Sources(own), iter(tuple[WrittenTest]())
+        installed = [each.name for each in self._workspace.installed] if self._workspace else []
+        sources = Sources(own, installed[0] if len(installed) == 1 else "")
+        entries = iter(tuple[WrittenTest]())
         if self._root.rows is not None:
             entries = sources.file(self._root.rows, own, start)
         elif key := next(iter(data), None):

@@ -5,16 +5,14 @@ What has no meaning here is reported with its position: no test and no criterion
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agentevals_action.formatting import cut_line, join_choices
 from agentevals_action.model.diagnostic import NamedFile
-from agentevals_action.model.skill import EVALS, FIXTURE_ROLE, SKILL_FILE, Fixture
+from agentevals_action.model.skill import EVALS, FIXTURE_ROLE, Fixture
 from agentevals_action.suites.documents.positions import Document, KeyPositions
 from agentevals_action.suites.reading import FileReader, WrittenTest, words
-from agentevals_action.suites.skills import read_skill
 from agentevals_action.system.files.tree_files import files_below
 from agentevals_action.validation.field_errors import describe_value
 
@@ -39,9 +37,12 @@ _CHARACTERS = 200  # of a prompt that is an id
 _ADVICE = "write an object with `evals`, a list of tests"
 
 
-def read_skill_tests(document: Document, reader: FileReader, path: Path) -> Iterator[WrittenTest]:
-    """The tests of the file at a path, as they would stand in an EVAL.yaml."""
-    data, name = document.data, ""
+def read_skill_tests(
+    document: Document, reader: FileReader, path: Path, name: str
+) -> Iterator[WrittenTest]:
+    """The tests of the file at a path, as they would stand in an EVAL.yaml. `name` is that of the
+    skill; if it is empty, the file names it."""
+    data = document.data
     key = next((key for key in _LISTS if isinstance(data, dict) and key in data), "")
     listed = data[key] if key else data
     if not isinstance(listed, list) or not listed:
@@ -51,12 +52,9 @@ def read_skill_tests(document: Document, reader: FileReader, path: Path) -> Iter
             problem = f"{f'`{key}`' if key else 'this file'} is {describe_value(listed)}"
         reader.error(location, problem, _ADVICE)
         return
-    if isinstance(data, dict):
+    if isinstance(data, dict) and not name:
         name = next((data[key] for key in _SKILL if isinstance(data.get(key), str)), "")
     folder = path.parent.parent if path.parent.name == EVALS else path.parent
-    if (folder / SKILL_FILE).is_file():
-        with suppress(OSError, ValueError):  # reported where the skill is installed
-            name = read_skill(folder, reader, reader.is_known).name
     for index, value in enumerate(listed):
         location, before = reader.positions.value(listed, index), reader.diagnostics.error_count
         if not isinstance(value, dict):
@@ -198,7 +196,7 @@ class _Test:
         elif not isinstance(value, bool):
             self._error(f"`{key}` is {describe_value(value)}", "write `true` or `false`", key)
         elif not self._name:
-            advice = f"put the file into `{EVALS}/` of the skill, or write `skill_name`"
+            advice = f"install one skill in `workspace`, or write `{_SKILL[0]}`"
             self._error("it is not known which skill is to be opened", advice, key)
         else:
             entry = {"type": "skill_trigger", "skill": self._name, "call": "any", key: value}

@@ -84,11 +84,12 @@ def _finite_float(digits: str) -> float:
 
 class Sources:
     """Follows the references of a suite's `tests`, to any depth; `files` are the files that were
-    named. Errors go to the reader of the suite."""
+    named. Errors go to the reader of the suite. `skill` is the name of the only one that it
+    installs; otherwise it is empty."""
 
-    def __init__(self, reader: FileReader) -> None:
+    def __init__(self, reader: FileReader, skill: str) -> None:
         self.files: dict[NamedFile, None] = {}
-        self._reader = reader
+        self._reader, self._skill = reader, skill
 
     def entries(
         self, value: Any, location: Location, reader: FileReader, key: str = "tests"
@@ -121,7 +122,8 @@ class Sources:
                 yield from self._of_file(path, source)
             elif suffix == JSON_SUFFIX:
                 document = read_json(read_document(path, source), source)
-                yield from read_skill_tests(document, reader.of(document, path.parent), path)
+                own = reader.of(document, path.parent)
+                yield from read_skill_tests(document, own, path, self._skill)
             else:
                 reader.error(location, f"{source} is neither YAML, JSONL nor JSON", _OTHER_SUFFIX)
         except Unreadable as error:
