@@ -169,7 +169,7 @@ function runsTable(points) {
 
 const section = document.getElementById("over-time");
 const select = element("select", { onchange: () => { location.hash = `#suite=${encodeURIComponent(select.value)}`; } },
-  suites.map((suite) => element("option", { value: suite.path }, suite.path)));
+  suites.map((suite) => element("option", { value: suite.path }, suite.name)));
 const list = element("div", { id: "charts-list" });
 const below = element("div", {});
 const keys = element("p", { class: "keys small muted" }, CHANGES.map(([, letter, word]) => element("span", {}, `${letter}: ${word} changed`)), element("span", {}, "The shaded band is the 95 % interval."));

@@ -107,7 +107,8 @@ function options(key) {
     if (key === "conversation" && test.conversation) add(test.conversation);
   }
   if (key === "group") return data.groups.map((group) => [group, tests.filter((test) => groupsOf(test).includes(group.key)).length]).filter(([, number]) => number).map(([group, number]) => [group.key, `${group.label} (${number})`]);
-  const entries = distinct(counts.keys()).map((value) => [value, `${value.replace(/^=/, "")} (${counts.get(value)})`]);
+  const named = (value) => (key === "suite" ? data.names[data.suites.indexOf(value)] : value.replace(/^=/, ""));
+  const entries = distinct(counts.keys()).map((value) => [value, `${named(value)} (${counts.get(value)})`]);
   const failed = tests.filter((test) => test.failedGates).length;
   if (key === "gate" && failed) entries.unshift(["failed", `any that failed (${failed})`]);
   return entries;
@@ -155,7 +156,7 @@ function fillRows(state) {
   const rows = listing.shown.slice(0, listing.room).map((test) => element("tr", {},
     element("td", {}, changeWord(test)),
     element("td", { class: "wide" }, element("a", { class: "id", href: hashOf(state, test) }, test.id), " ", gateBadges(test), test.turn ? element("span", { class: "muted small" }, ` ${test.conversation}, ${turnWords(test)}`) : null,
-      several ? element("div", { class: "muted small id" }, data.suites[test.suite]) : null,
+      several ? element("div", { class: "muted small id" }, data.names[test.suite]) : null,
       test.miss ? element("div", { class: "small id" }, test.miss) : null),
     data.hasBase ? element("td", {}, verdicts(test)) : null,
     COLUMNS.map(([key, format]) => element("td", { class: "number", "data-label": key }, moved(format, test.base?.[key], test.head?.[key])))));

@@ -338,7 +338,7 @@ function showTest(state) {
   const top = [
     element("p", { class: "bar" }, back, place >= 0 ? element("span", { class: "muted" }, `${place + 1} of ${list.length}`) : null, near(place - 1, "Previous"), place >= 0 ? near(place + 1, "Next") : null),
     element("h1", { tabindex: "-1" }, test.id),
-    element("p", { class: "bar" }, changeWord(test), gateBadges(test), data.hasBase ? element("span", {}, verdicts(test)) : null, element("span", {}, `score ${moved(score, test.base?.score, test.head?.score)}`), element("span", { class: "muted id" }, data.suites[test.suite])),
+    element("p", { class: "bar" }, changeWord(test), gateBadges(test), data.hasBase ? element("span", {}, verdicts(test)) : null, element("span", {}, `score ${moved(score, test.base?.score, test.head?.score)}`), element("span", { class: "muted id" }, data.names[test.suite])),
   ];
   const { details } = test;
   if (!details) {

@@ -224,8 +224,28 @@ def test_review__each_skill_has_its_own_suite(tmp_path: Path) -> None:
     }
     done = reviewed(tmp_path, base, {"skills/other/SKILL.md": other + "Please.\n"})
     assert done.code == 0, done.out + done.err
-    assert "skills/other/evals/evals.json" in done.out
+    assert "`skills/other`" in done.out
     assert "skills/shop" not in done.out
+
+
+def test_reports__name_the_suite_of_a_skill_by_its_folder(tmp_path: Path) -> None:
+    done = reviewed(tmp_path, TWO, {".agentv/targets.yaml": TARGETS + "\n"})
+    assert done.code == 0, done.out + done.err
+    assert "skills/other/evals/evals.json`" not in done.out
+    report = tmp_path / "repository/agentevals-report"
+    assert [
+        (suite["path"], suite["label"])
+        for suite in json.loads((report / "summary.json").read_text())["suites"]
+    ] == [
+        ("EVAL.yaml", "EVAL.yaml"),
+        ("skills/other/evals/evals.json", "skills/other"),
+        ("skills/shop/evals/evals.json", "skills/shop"),
+    ]
+    assert '<testsuite name="skills/shop" file="skills/shop/evals/' in (
+        report / "junit.xml"
+    ).read_text()
+    page = (report / "report.html").read_text()
+    assert '"names":["EVAL.yaml","skills/other","skills/shop"]' in page
 
 
 def results(folder: Path, files: Files, *arguments: str) -> list[dict[str, Any]]:

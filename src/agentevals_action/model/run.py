@@ -12,6 +12,7 @@ from agentevals_action.model.baseline import BaselineInfo, BaseSuite
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import Acceptance, Quarantines
 from agentevals_action.model.result import CAMEL_CASE
+from agentevals_action.model.skill import name_suite
 
 #: Jobs of a matrix, at most: https://docs.github.com/en/actions/reference/limits
 MAX_SHARDS = 256
@@ -130,8 +131,9 @@ class RunSuite:
 
     @property
     def label(self) -> str:
-        """The path with the name of the runner."""
-        return f"{self.path} ({self.runner})" if self.runner else self.path
+        """Its name for people, with that of the runner."""
+        name = name_suite(self.path)
+        return f"{name} ({self.runner})" if self.runner else name
 
     @property
     def base_path(self) -> str:

@@ -6,8 +6,9 @@ from pathlib import Path, PurePosixPath
 
 from agentevals_action.model.diagnostic import NamedFile
 
-#: The file that makes a folder a skill, the folder in it with its tests, and the roles of both.
-SKILL_FILE, EVALS = "SKILL.md", "evals"
+#: The file that makes a folder a skill, the folder in it with its tests, the file with these, and
+#: the roles of the folders' files.
+SKILL_FILE, EVALS, TESTS = "SKILL.md", "evals", "evals.json"
 SKILL_ROLE, EVALS_ROLE, FIXTURE_ROLE = "skill", "evals of the skill", "fixture"
 
 
@@ -21,6 +22,11 @@ def find_skill_files(paths: Iterable[str], known: Iterable[str]) -> Mapping[str,
         if folder:
             found[path] = str(folder)
     return found
+
+
+def name_suite(path: str) -> str:
+    """How people see the suite at a path: the tests of a skill by the folder of the skill."""
+    return path.removesuffix(f"/{EVALS}/{TESTS}")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from agentevals_action.formatting import cut
 from agentevals_action.model.comparison import SuiteComparison, TestComparison
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.run import Level
+from agentevals_action.model.skill import name_suite
 from agentevals_action.reports.view.groups import needs_review
 from agentevals_action.reports.view.models import ReportView
 
@@ -41,7 +42,7 @@ def junit(view: ReportView) -> str:
 
 
 def _suite(suite: SuiteComparison) -> Element:
-    element = Element("testsuite", name=visible(suite.path), file=visible(suite.path))
+    element = Element("testsuite", name=visible(name_suite(suite.path)), file=visible(suite.path))
     heads = [(test, test.head) for test in suite.tests if test.head]
     cases = [_case(suite.path, test, head) for test, head in heads]
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):

@@ -117,6 +117,7 @@ class SuiteEntry(_Entry):
     path: str
     base_path: str | None = _at("run", "selection", "base_path")
     name: str = _at("run", "name")
+    label: str = _at("run", "label")
     runner: str = _at("run", "runner")
     problem: str = _at("run", "base", "problem")
     is_new: bool = _at("run", "base", "is_new")

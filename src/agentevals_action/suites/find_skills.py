@@ -13,15 +13,15 @@ from pydantic import Field
 
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.path_patterns import Glob
-from agentevals_action.model.skill import EVALS, SKILL_FILE
+from agentevals_action.model.skill import EVALS, SKILL_FILE, TESTS
 from agentevals_action.model.suite import make_name
 from agentevals_action.suites.find import is_chosen, is_searched
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present, read_regular
 from agentevals_action.validation.file_model import FileModel, ListOf, NonEmpty
 
-#: The tests of skills by their names, and folders with copies of them that skill-creator writes.
-TESTS, TRIGGERS = "evals.json", ("trigger*.json", "eval_queries.json")
+#: Other tests of skills by their names, and folders with copies that skill-creator writes.
+TRIGGERS = ("trigger*.json", "eval_queries.json")
 _COPIES = ("*-workspace", "iteration-*", "outputs", "fixtures", "archive")
 _PATTERNS = (
     *(f"**/{EVALS}/{name}" for name in (TESTS, *TRIGGERS)),

@@ -18,6 +18,7 @@ from agentevals_action.model.comparison import Decision, Outcome, Review
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.run import CommentTemplate, Level, Policy, Run
+from agentevals_action.model.skill import name_suite
 from agentevals_action.reports.markdown import github_limits, tests
 from agentevals_action.reports.markdown.github_limits import count_characters, cut_markdown
 from agentevals_action.reports.view import sentences
@@ -145,6 +146,7 @@ def list_facts(view: ReportView, limits: Limits) -> Mapping[str, Any]:
         "same_service": SAME_SERVICE,
         "same_errors": same_errors,
         "verdicts": sentences.verdicts,
+        "name_suite": name_suite,
         "describe_edit": sentences.describe_edit,
         "describe_evidence": tests.describe_evidence,
         "describe_gates": tests.describe_gates,

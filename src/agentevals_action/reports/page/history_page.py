@@ -9,6 +9,7 @@ from urllib.parse import quote
 from agentevals_action.baselines.trends import Point, SuiteTrend
 from agentevals_action.escaping import plain, visible
 from agentevals_action.formatting import cost, counted, moved, percent
+from agentevals_action.model.skill import name_suite
 from agentevals_action.reports.page.layout import json_in_html, page
 from agentevals_action.results.summary import interval
 
@@ -26,7 +27,11 @@ def history_page(trends: Sequence[SuiteTrend], commits_url: str = "") -> str:
     data = {
         "commits": commits_url,
         "suites": [
-            {"path": trend.path, "points": [_point(point) for point in trend.points]}
+            {
+                "path": trend.path,
+                "name": name_suite(trend.path),
+                "points": [_point(point) for point in trend.points],
+            }
             for trend in trends
         ],
     }
@@ -52,7 +57,7 @@ def _suite(trend: SuiteTrend) -> dict[str, str]:
     before = trend.points[-2] if len(trend.points) > 1 else last
     errors = f", {counted(last.errored, 'error')}" if last.errored else ""
     return {
-        "path": plain(trend.path, _TEXT),
+        "name": plain(name_suite(trend.path), _TEXT),
         "link": f"#suite={quote(visible(trend.path), safe='')}",
         "last": f"{last.time[:10]}, {last.commit[:_SHA]}",
         "rate": moved(percent, before.pass_rate, last.pass_rate),
@@ -69,7 +74,7 @@ def _flaky(trends: Sequence[SuiteTrend]) -> Iterator[dict[str, str]]:
     for test, path in found[:FLAKY_TESTS]:
         yield {
             "id": plain(test.id, _TEXT),
-            "suite": plain(path, _TEXT),
+            "suite": plain(name_suite(path), _TEXT),
             "rate": percent(test.rate),
             "passed": f"{test.passed} of {test.samples}",
         }

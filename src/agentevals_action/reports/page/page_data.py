@@ -17,6 +17,7 @@ from agentevals_action.escaping import plain
 from agentevals_action.formatting import ERROR_KINDS, error_kind
 from agentevals_action.model.comparison import ChangeKind, TestComparison
 from agentevals_action.model.result import Key, TestResult
+from agentevals_action.model.skill import name_suite
 from agentevals_action.reports.page.layout import TEXT, json_in_html, markdown_blocks, shown_text
 from agentevals_action.reports.view.groups import GROUPS, needs_review
 from agentevals_action.reports.view.models import ReportedTest, ReportView
@@ -81,6 +82,7 @@ def page_data(view: ReportView) -> PageData:
     names = json_in_html(
         {
             "suites": list(suites),
+            "names": list(map(name_suite, suites)),
             "evaluators": list(evaluators),
             "groups": [{"key": group.key, "label": group.label} for group in GROUPS],
             "hasBase": view.review.has_base,

@@ -10,6 +10,7 @@ from agentevals_action.escaping import plain, visible
 from agentevals_action.formatting import UNKNOWN, cost, counted, moved, score, time, tokens
 from agentevals_action.model.comparison import ChangeKind
 from agentevals_action.model.result import SampleResult, TestResult, TraceSummary
+from agentevals_action.model.skill import name_suite
 from agentevals_action.reports.markdown.texts import Limits, list_facts
 from agentevals_action.reports.page.layout import markdown_line, page
 from agentevals_action.reports.page.page_data import TEXT_IN_ROW, explain_state, page_data
@@ -77,7 +78,7 @@ def _row(listed: ReportedTest) -> dict[str, str]:
     scores = [side.score for side in (base, head) if side]
     return {
         "id": plain(test.id, TEXT_IN_ROW),
-        "suite": plain(listed.suite, TEXT_IN_ROW),
+        "suite": plain(name_suite(listed.suite), TEXT_IN_ROW),
         "change": change_word(test.change),
         "verdict": verdicts(test),
         "score": moved(score, scores[0], scores[-1]),
@@ -105,7 +106,7 @@ def _targets(view: ReportView) -> Iterator[dict[str, str | int]]:
 
         yield {
             "target": visible(target) or UNKNOWN,
-            "suite": visible(suite),
+            "suite": visible(name_suite(suite)),
             "samples": len(head) or len(base),
             "cost": moved(cost, mean(base, "cost_usd"), mean(head, "cost_usd")),
             "tokens": moved(tokens, mean(base, "total_tokens"), mean(head, "total_tokens")),

@@ -14,6 +14,7 @@ from agentevals_action.formatting import counted, each_once
 from agentevals_action.model.comparison import NOT_COMPARED, ChangeKind, Decision, Outcome
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.run import Level
+from agentevals_action.model.skill import name_suite
 from agentevals_action.reports.terminal.lines import (
     Styled,
     fitting_lines,
@@ -187,7 +188,10 @@ def _entries(view: ReportView) -> Iterator[Text]:
                 reason = f"{formatting.error_kind(cause.kind)}: {cause.message}"
                 yield Text.assemble(
                     (f"{'error':<11} ", STYLES["error"]),
-                    (f"{counted(len(same), 'test')}, {printable(same[0].suite)}", "bold"),
+                    (
+                        f"{counted(len(same), 'test')}, {printable(name_suite(same[0].suite))}",
+                        "bold",
+                    ),
                     (f"  {printable(reason, _LINE)}", "dim"),
                 )
             for listed in tests:

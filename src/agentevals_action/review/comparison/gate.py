@@ -19,6 +19,7 @@ from agentevals_action.model.comparison import (
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.run import Level, Policy, Run
+from agentevals_action.model.skill import name_suite
 from agentevals_action.review.comparison import waivers
 
 #: GitHub's conclusion of a check run that waits for a person.
@@ -132,7 +133,7 @@ def _unscored(suites: Sequence[SuiteComparison]) -> Iterable[str]:
         yield f"{worse}, and an error prevented the confirmation"
     for suite in suites:
         if suite.head is None or suite.head.total == suite.head.errored:
-            yield f"the suite `{suite.path}` scored no test"
+            yield f"the suite `{name_suite(suite.path)}` scored no test"
 
 
 def _unproven(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str]:
@@ -159,7 +160,7 @@ def _unknown_base(
     for suite in needing:
         if suite.run.base.problem:
             problem = first_line(suite.run.base.problem)
-            yield f"the base of `{suite.path}` could not be obtained: {problem}"
+            yield f"the base of `{name_suite(suite.path)}` could not be obtained: {problem}"
     tests = [test for suite in needing for test in suite.tests]
     bases = [suite.base for suite in suites if suite.base and suite.base.total]
     if needing and bases and all(base.total == base.errored for base in bases):

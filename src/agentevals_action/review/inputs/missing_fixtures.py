@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentevals_action.formatting import counted, list_paths, plural
+from agentevals_action.model.skill import name_suite
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.review.inputs.base_tree import Base
 from agentevals_action.review.inputs.changed_files import Head
@@ -35,7 +36,9 @@ def _split(suites: Suites, other: Path | None) -> tuple[Suites, Sequence[str]]:
         for test in suite.tests if isinstance(suite, Suite) else ():
             if missing := list(_missing(test, other)):
                 lost[test.id] = missing
-        left_out += [f"{suite.path}: {name} ({', '.join(each)})" for name, each in lost.items()]
+        left_out += [
+            f"{name_suite(suite.path)}: {name} ({', '.join(each)})" for name, each in lost.items()
+        ]
         if not lost or isinstance(suite, BrokenSuite):
             kept.append(suite)
         elif tests := [test for test in suite.tests if test.id not in lost]:
