@@ -5,11 +5,8 @@ temporary folder; `AGENT_PROGRAMS` names a folder where they are installed alrea
 
 import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,45 +15,15 @@ import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.trace import Trace, list_calls
-from tests.support import mcp_shop, targets
+from tests.support import mcp_shop, real_agents, targets
 from tests.support.agent_models import AgentModels, Call, Turn
 from tests.support.stand_in import Sent
 
-PACKAGES = {
-    "claude": "@anthropic-ai/claude-code@2.1.330",
-    "codex": "@openai/codex@0.169.0",
-    "copilot": "@github/copilot@1.0.102",
-    "gemini": "@google/gemini-cli@0.61.0",
-}
-MCP: Mapping[str, Any] = {"command": sys.executable, "args": [mcp_shop.__file__]}
+SERVERS = {"shop": {"command": sys.executable, "args": [mcp_shop.__file__]}}
 #: In the first message of the main agent, and of its sub-agent.
 MAIN, SUB = "CASE-4711", "ERRAND-4711"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the commands; skips where npm cannot install them."""
-    folder = Path(os.environ.get("AGENT_PROGRAMS") or tmp_path_factory.mktemp("programs"))
-    commands = folder / "node_modules" / ".bin"
-    if not all((commands / name).exists() for name in PACKAGES):
-        if shutil.which("npm") is None:
-            pytest.skip("npm, which installs the agents, is not on this machine")
-        install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder)]
-        try:
-            done = subprocess.run(
-                [*install, *PACKAGES.values()],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=300,
-            )
-        except subprocess.TimeoutExpired:
-            pytest.skip("npm does not install the agents within 5 minutes")
-        if done.returncode:
-            pytest.skip(f"npm cannot install the agents: {done.stderr.strip()[-300:]}")
-    return commands
 
 
 @dataclass(frozen=True)
@@ -83,9 +50,13 @@ class Agent:
             "args": [*_WORDS[self.name], *args],
             "timeout_seconds": timeout,
         }
-        if model := {"claude": "claude-sonnet-4-5", "gemini": "gemini-2.5-flash"}.get(self.name):
+        if model := real_agents.MODELS.get(self.name):
             definition["model"] = model
-        around = targets.context(_configure(self), environment=variables)
+        (work / "servers.json").write_text(json.dumps({"mcpServers": SERVERS}))
+        configured = real_agents.configure(
+            self.name, self.server.url, self.home, self.codex_home, SERVERS
+        )
+        around = targets.context(configured, environment=variables)
         question = f"{MAIN} please"
         return targets.ask(definition, work, question, around=around, timeout=timeout)
 
@@ -108,55 +79,6 @@ _WORDS = {
     "copilot": ("--allow-tool", "shop", "--allow-tool", "shell(sleep)"),
     "gemini": ("--approval-mode", "auto_edit"),
 }
-
-
-def _configure(agent: Agent) -> Mapping[str, str]:
-    """Points an agent at the server and at the MCP server; its variables."""
-    url, home = agent.server.url, agent.home
-    match agent.name:
-        case "claude":
-            (home / "work" / "servers.json").write_text(json.dumps({"mcpServers": {"shop": MCP}}))
-            return {
-                "ANTHROPIC_BASE_URL": url,
-                "ANTHROPIC_API_KEY": "sk-ant-test",
-                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-                "DISABLE_AUTOUPDATER": "1",
-            }
-        case "codex":
-            (agent.codex_home / "config.toml").write_text(
-                'model = "gpt-5.1-codex"\nmodel_provider = "local"\n'
-                f'[model_providers.local]\nname = "local"\nbase_url = "{url}/v1"\n'
-                'env_key = "LOCAL_KEY"\nwire_api = "responses"\n'
-                f'[mcp_servers.shop]\ncommand = "{MCP["command"]}"\n'
-                f"args = {json.dumps(MCP['args'])}\n"
-            )
-            return {"CODEX_HOME": str(agent.codex_home), "LOCAL_KEY": "sk-local-test"}
-        case "copilot":
-            (home / ".copilot").mkdir(exist_ok=True)
-            server = {**MCP, "type": "local", "tools": ["*"]}
-            settings = json.dumps({"mcpServers": {"shop": server}})
-            (home / ".copilot" / "mcp-config.json").write_text(settings)
-            return {
-                "COPILOT_OFFLINE": "true",
-                "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
-                "COPILOT_PROVIDER_API_KEY": "sk-copilot-test",
-                "COPILOT_MODEL": "gpt-4.1",
-            }
-    (home / ".gemini").mkdir(exist_ok=True)
-    gemini = {
-        "security": {"auth": {"selectedType": "gemini-api-key"}},
-        "privacy": {"usageStatisticsEnabled": False},
-        "mcpServers": {"shop": {**MCP, "trust": True}},
-    }
-    (home / ".gemini" / "settings.json").write_text(json.dumps(gemini))
-    return {"GEMINI_API_KEY": "AIzaTest", "GOOGLE_GEMINI_BASE_URL": url}
-
-
-@pytest.fixture
-def codex_home() -> Iterator[Path]:
-    # Codex refuses a home in the temporary folder.
-    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="codex-home-") as folder:
-        yield Path(folder)
 
 
 ORDER = {"order": 2077}
@@ -212,7 +134,7 @@ CALLS: Mapping[str, tuple[tuple[Call, tuple[str, Any, bool]], ...]] = {
         (Call("run_shell_command", SHELL), ("Bash", SHELL, True)),
     ),
 }
-each = pytest.mark.parametrize("name", PACKAGES)
+each = pytest.mark.parametrize("name", real_agents.PACKAGES)
 
 
 @each

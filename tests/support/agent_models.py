@@ -2,8 +2,9 @@
 (`/v1/messages`), OpenAI (`/v1/responses`, `/v1/chat/completions`) and Gemini, by script."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.support.stand_in import Received, Sent, StandIn
@@ -22,13 +23,15 @@ class Call:
 
 @dataclass(frozen=True)
 class Turn:
-    """One reply of the model; its tokens do not include the cached ones."""
+    """One reply of the model; its tokens do not include the cached ones. With `finds`, a regular
+    expression, the text is all that the request has of it, in alphabetical order."""
 
     text: str = ""
     calls: tuple[Call, ...] = ()
     tokens_in: int = 100
     tokens_out: int = 10
     cached: int = 0
+    finds: str = ""
 
 
 class AgentModels(StandIn[Received, Sent]):
@@ -63,6 +66,9 @@ class AgentModels(StandIn[Received, Sent]):
             return Sent({"error": {"message": f"no script for {history[:300]}"}}, 400)
         number = sum(history.count(sign) for sign in form.replies)
         turn = script[min(number, len(script) - 1)]
+        if turn.finds:
+            found = re.findall(turn.finds, received.data.decode())
+            turn = replace(turn, text=" ".join(sorted(set(found))))
         events = form.events(turn, number)
         return Sent("".join(events).encode(), headers=_EVENTS)
 

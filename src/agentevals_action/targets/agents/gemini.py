@@ -51,8 +51,8 @@ class GeminiCli(AgentTarget):
 
     def arguments(self, args: Sequence[str], _system: str) -> Sequence[str]:
         """The words after the program. Without a person it refuses a folder that nobody trusted
-        before."""
-        own = ("--output-format", "stream-json", "--skip-trust")
+        before, and does not read skills."""
+        own = ("--output-format", "stream-json", "--skip-trust", "--allowed-tools=activate_skill")
         return (*own, *self.model_arguments(), *args)
 
     def read(self, events: Sequence[Event]) -> Trace:

@@ -26,7 +26,7 @@ INSTRUCTIONS = 'developer_instructions="be brief\\n\\nand kind"'
 CLAUDE = ["-p", "--output-format", "stream-json", "--verbose"]
 CODEX = ["exec", "--json", "--color", "never", "--skip-git-repo-check"]
 COPILOT = ["--output-format", "json", "--no-color", "--no-ask-user"]
-GEMINI = ["--output-format", "stream-json", "--skip-trust"]
+GEMINI = ["--output-format", "stream-json", "--skip-trust", "--allowed-tools=activate_skill"]
 
 each = pytest.mark.parametrize("name", TITLES)
 
