@@ -8,6 +8,10 @@ from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.target_use import Catalog
 
+#: Changes of files by their paths: the new text, None for a file that is deleted, or texts with those
+#: that replace them.
+Changes = Mapping[str, str | Mapping[str, str] | None]
+
 TARGETS = """\
 targets:
   - {name: default, provider: cli, command: [cat], judge_target: judge}
@@ -22,6 +26,21 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return root
+
+
+def change(files: Mapping[str, str], changes: Changes) -> dict[str, str]:
+    """The files after changes; each text that is replaced is there once."""
+    after = dict(files)
+    for path, new in changes.items():
+        if new is None:
+            del after[path]
+        elif isinstance(new, str):
+            after[path] = new
+        else:
+            for old, text in new.items():
+                assert after[path].count(old) == 1, old
+                after[path] = after[path].replace(old, text)
+    return after
 
 
 def load(root: Path, path: str = "EVAL.yaml", **changes: Any) -> Suite | BrokenSuite:
