@@ -241,9 +241,10 @@ def test_reports__name_the_suite_of_a_skill_by_its_folder(tmp_path: Path) -> Non
         ("skills/other/evals/evals.json", "skills/other"),
         ("skills/shop/evals/evals.json", "skills/shop"),
     ]
-    assert '<testsuite name="skills/shop" file="skills/shop/evals/' in (
-        report / "junit.xml"
-    ).read_text()
+    assert (
+        '<testsuite name="skills/shop" file="skills/shop/evals/'
+        in (report / "junit.xml").read_text()
+    )
     page = (report / "report.html").read_text()
     assert '"names":["EVAL.yaml","skills/other","skills/shop"]' in page
 
