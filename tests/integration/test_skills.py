@@ -459,6 +459,27 @@ def test_init__tests_of_skills_get_their_gate(tmp_path: Path) -> None:
     assert "skills/shop/evals/evals.json: valid, 1 test" in checked.out
 
 
+def test_init__the_program_of_an_agent_is_found_from_the_folder_of_a_test(tmp_path: Path) -> None:
+    made = Repository.create(tmp_path / "repository", {**BASE, "agent.sh": f"{SEES}\n"})
+    made.write({".agentv/targets.yaml": None})
+    done = command.run(made.path, "init", "--command", "sh agent.sh")
+    assert done.code == 0, done.out + done.err
+    targets = (made.path / ".agentv/targets.yaml").read_text()
+    assert 'command: ["sh", "../../../agent.sh"]' in targets
+    _, start, judge = TARGETS.partition("  - name: judge")
+    made.write({".agentv/targets.yaml": targets.partition("  - {name: judge")[0] + start + judge})
+    ran = command.run(made.path, "run")
+    assert ran.code == 0, ran.out + ran.err
+
+
+def test_init__a_program_that_no_path_finds_from_all_tests_is_refused(tmp_path: Path) -> None:
+    deeper: Files = {"a/b/c/SKILL.md": SKILL, "a/b/c/evals/evals.json": evals(ASSERTIONS)}
+    made = Repository.create(tmp_path / "repository", {**BASE, **deeper, "agent.sh": ""})
+    done = command.run(made.path, "init", "--command", "sh agent.sh")
+    assert done.code == 2
+    assert "name a program that is on the PATH, or an absolute path" in done.err
+
+
 @pytest.mark.parametrize(
     ("agent", "folder"),
     [("claude", ".claude"), ("codex", ".agents"), ("copilot", ".agents"), ("gemini", ".agents")],

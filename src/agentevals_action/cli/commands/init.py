@@ -92,7 +92,7 @@ class _Agent:
     target; `setup` is the command that installs the agent."""
 
     provider: str
-    options: Mapping[str, str]
+    options: Mapping[str, str | list[str]]
     keys: tuple[str, ...] = ()
     prepare: str = ""
     runners: Sequence[ProposedRunner] = ()
@@ -108,7 +108,8 @@ class _Agent:
     @property
     def on_runner(self) -> bool:
         """Whether it needs more than the container has."""
-        program = self.options.get("command", "sh").split()[0]
+        command = self.options.get("command", "sh")
+        program = (command.split() if isinstance(command, str) else command)[0]
         return bool(self.runners or self.prepare) or program not in _IN_CONTAINER
 
 
@@ -189,7 +190,7 @@ def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent
         )
     ((option, value),) = given.items()
     provider, field = _PROVIDERS[option]
-    options = {field: value}
+    options: dict[str, str | list[str]] = {field: value}
     keys: tuple[str, ...] = ()
     build = ""
     if option == "model":
@@ -209,9 +210,23 @@ def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent
         raise InvalidInput(f"{value!r} is not a valid agent: {reason}", "fix the option") from None
     if skills and option == "command":  # it finds the skill in the folder of its test
         del options["cwd"]
+        options[option] = _from_suites(value, [(root / path).parent for path in skills])
         keys = tuple(dict.fromkeys((*keys, _CLAUDE_KEY)))
         return _Agent(provider, options, keys, build, skills=skills)
     return _Agent(provider, options, keys, build)
+
+
+def _from_suites(command: str, folders: Sequence[Path]) -> str | list[str]:
+    """A command that runs in the folder of a test, with the paths of files from the suites'."""
+    names = {word for word in command.split() if Path(word).is_file()}
+    ways = {
+        tuple(os.path.relpath(word, folder) if word in names else word for word in command.split())
+        for folder in folders
+    }
+    if names and len(ways) > 1:
+        problem = f"{command!r} runs in a folder of its own for each test of a skill"
+        raise InvalidInput(problem, "name a program that is on the PATH, or an absolute path")
+    return list(ways.pop()) if names else command
 
 
 def _watched(files: Sequence[str]) -> Iterator[str]:
@@ -270,7 +285,7 @@ def _rendered(name: str, context: Mapping[str, Any]) -> str:
     return templating.render_file(f"init/{name}.j2", context)
 
 
-def _quoted(text: str) -> str:
+def _quoted(text: str | list[str]) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
