@@ -92,6 +92,15 @@ def test_arguments__that_are_invalid_are_reported_with_exit_code_2(
     assert message in done.err
 
 
+def test_no_suite__outside_of_a_repository_the_error_names_what_may_be_meant(
+    tmp_path: Path,
+) -> None:
+    suite = "tests: [{id: a, input: q, assert: [{type: contains, value: a}]}]\n"
+    (tmp_path / "support.yaml").write_text(suite)
+    done = command.run(tmp_path, "run")
+    assert (done.code, "`support.yaml` has tests" in done.err) == (2, True), done.err
+
+
 @pytest.mark.parametrize("arguments", ["runn --json", "run --json --tset x", "run nope --json"])
 def test_arguments__that_are_invalid_are_a_document_with_json(
     tmp_path: Path, arguments: str

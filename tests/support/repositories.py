@@ -77,8 +77,8 @@ class Repository:
                 path.unlink()
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
-            if path.is_symlink():
-                path.unlink()
+            if path.is_symlink() or isinstance(content, Path):
+                path.unlink(missing_ok=True)
             if isinstance(content, Path):
                 path.symlink_to(content)
             else:

@@ -121,6 +121,10 @@ quarantine:
         ),
         (f"quarantine:\n{ENTRY}  - {{tests: a, owner: a, reason: b}}\n", "is missing"),
         ("watch: 'src/{1..1001}'\n", "1:8: `watch`: the braces of `src/{1..1001}` have more"),
+        (
+            f"runners: [{{name: a, results: junit, suites: a, errors: {'x' * 50_001}}}]\n",
+            "1:56: `runners[0].errors`",
+        ),
         ("suites: 'a/{1..1001}'\n", "1:9: `suites`: the braces of `a/{1..1001}` have more"),
     ],
 )
