@@ -155,10 +155,7 @@ REQUEST: dict[str, Any] = {
     "provider": "openai",
     "options": {"model": "m"},
     "sample": 1,
-    "messages": [
-        {"role": "system", "content": "Be kind.\nBe brief."},
-        {"role": "user", "content": "Hi"},
-    ],
+    "messages": [{"role": "user", "content": "Hi"}],
 }
 
 
@@ -186,32 +183,39 @@ def test_difference__of_the_nearest_request(recorded: list[dict[str, Any]], want
     assert first_difference(REQUEST, recorded) == wanted
 
 
-def test_difference__of_a_long_text_shows_the_line_and_what_differs_in_it() -> None:
-    start = "a line of the prompt that both have in common, word for word, and it ends with "
-    messages = [{"role": "system", "content": f"Be kind.\n{start}tea."}, REQUEST["messages"][1]]
-    recorded = [{"role": "system", "content": f"Be kind.\n{start}milk."}, REQUEST["messages"][1]]
-    assert first_difference(changed(messages=messages), [changed(messages=recorded)]) == (
-        "`messages[0].content` (line 2) is "
-        '"…d, and it ends with tea." instead of "…d, and it ends with milk."'
-    )
+def asked(text: str) -> dict[str, Any]:
+    return {**REQUEST, "messages": [{"role": "user", "content": text}]}
 
 
-def test_difference__of_a_text_that_only_goes_on() -> None:
-    messages = [
-        {"role": "system", "content": "Be kind.\nBe brief.\nBe quick."},
-        REQUEST["messages"][1],
-    ]
-    assert first_difference(changed(messages=messages), [REQUEST]) == (
-        '`messages[0].content` (line 2) is "Be brief. Be quick." instead of "Be brief."'
-    )
+LINE = "a line of the prompt that both have in common, word for word, and it ends with "
+JUDGE = "Between {}:\n<answer>\n{}\n</answer>"
 
 
-def test_difference__of_a_judge_s_prompt_is_not_its_mark() -> None:
-    def asked(mark: str, answer: str) -> dict[str, Any]:
-        text = f"Between {mark * 32}:\n<answer>\n{answer}\n</answer>"
-        return changed(messages=[{"role": "user", "content": text}])
-
-    assert first_difference(asked("a", "tea"), [asked("b", "milk")]) == (
-        '`messages[0].content` (line 3) is "tea </answer>" instead of "milk </answer>"'
-    )
-    assert '"Between aaaa' in first_difference(asked("a", "tea"), [asked("b", "tea")])
+@pytest.mark.parametrize(
+    ("text", "recorded", "wanted"),
+    [
+        # The line, and what differs in it.
+        (
+            *(f"Be kind.\n{LINE}tea.", f"Be kind.\n{LINE}milk."),
+            '(line 2) is "…d, and it ends with tea." instead of "…d, and it ends with milk."',
+        ),
+        # A text that only goes on.
+        (
+            *("Be kind.\nBe brief.\nBe quick.", "Be kind.\nBe brief."),
+            '(line 2) is "Be brief. Be quick." instead of "Be brief."',
+        ),
+        # The mark of a judge's prompt counts only where nothing else differs.
+        (
+            *(JUDGE.format("a" * 32, "tea"), JUDGE.format("b" * 32, "milk")),
+            '(line 3) is "tea </answer>" instead of "milk </answer>"',
+        ),
+        (
+            *(JUDGE.format("a" * 32, "tea"), JUDGE.format("b" * 32, "tea")),
+            'is "Between aaaa',
+        ),
+    ],
+    ids=["long", "longer", "judge", "mark"],
+)
+def test_difference__of_two_texts(text: str, recorded: str, wanted: str) -> None:
+    difference = first_difference(asked(text), [asked(recorded)])
+    assert difference.startswith(f"`messages[0].content` {wanted}")

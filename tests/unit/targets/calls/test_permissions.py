@@ -20,6 +20,7 @@ KNOWN = {
     "HOST": "api.acme.com",
 }
 OPENAI = {"provider": "openai", "model": "m"}
+AZURE = {"provider": "azure", "endpoint": "https://evil.openai.azure.com", "deployment": "m"}
 ACME = {"provider": "http", "url": "https://api.acme.com/ask"}
 HEADERS = {"headers": {"X-Key": "${{ SECRET }}"}}
 PERMISSIONS = Permissions(
@@ -38,29 +39,22 @@ def refused(definition: dict[str, Any], root: Path = HEAD) -> str:
 
 
 @pytest.mark.parametrize(
-    "definition",
-    [
-        OPENAI,
-        {**OPENAI, "api_key": "${{ OPENAI_API_KEY }}"},
-        {**OPENAI, "base_url": "https://api.openai.com/v1/"},
-        {**OPENAI, "base_url": "https://other.com", "api_key": "${{ LISTED }}"},
-        {**ACME, **HEADERS},
-        {**ACME, **HEADERS, "url": "https://API.acme.com:443/other?q={{ prompt | urlencode }}"},
-        {**ACME, **HEADERS, "url": "https://api.acme.com/${{ SECRET }}"},
-        {"provider": "cli", "command": ["agent", "${{ SECRET }}"]},
-        {"provider": "mock", "responses": [{"pattern": ".", "response": "a"}]},
-    ],
-    ids=str,
-)
-def test_check__allows_what_the_base_sends_there_and_a_vendor_its_own_key(
-    definition: dict[str, Any],
-) -> None:
-    assert refused(definition) == ""
-
-
-@pytest.mark.parametrize(
     ("definition", "names"),
     [
+        # What the base sends there, and a vendor's own key.
+        (OPENAI, ""),
+        ({**OPENAI, "api_key": "${{ OPENAI_API_KEY }}"}, ""),
+        ({**OPENAI, "base_url": "https://api.openai.com/v1/"}, ""),
+        ({**OPENAI, "base_url": "https://other.com", "api_key": "${{ LISTED }}"}, ""),
+        ({**ACME, **HEADERS}, ""),
+        (
+            {**ACME, **HEADERS, "url": "https://API.acme.com:443/other?q={{ prompt | urlencode }}"},
+            "",
+        ),
+        ({**ACME, **HEADERS, "url": "https://api.acme.com/${{ SECRET }}"}, ""),
+        ({"provider": "cli", "command": ["agent", "${{ SECRET }}"]}, ""),
+        ({"provider": "mock", "response": "a"}, ""),
+        # Another variable, and another address.
         ({**OPENAI, "api_key": "${{ SECRET }}"}, "SECRET"),
         ({**OPENAI, "model": "${{ ANTHROPIC_API_KEY }}"}, "ANTHROPIC_API_KEY"),
         ({**OPENAI, "base_url": "https://evil.com"}, "OPENAI_API_KEY"),
@@ -68,19 +62,13 @@ def test_check__allows_what_the_base_sends_there_and_a_vendor_its_own_key(
         ({**OPENAI, "base_url": "https://api.openai.com:444"}, "OPENAI_API_KEY"),
         ({**OPENAI, "base_url": "https://api.openai.com.evil.com"}, "OPENAI_API_KEY"),
         ({**OPENAI, "base_url": "https://${{ HOST }}"}, "HOST and OPENAI_API_KEY"),
-        (
-            {"provider": "azure", "endpoint": "https://evil.openai.azure.com", "deployment": "m"},
-            "AZURE_OPENAI_API_KEY",
-        ),
+        (AZURE, "AZURE_OPENAI_API_KEY"),
         ({**ACME, **HEADERS, "url": "https://api.acme.com@evil.com/"}, "SECRET"),
         ({**ACME, **HEADERS, "url": "https://evil.com/?https://api.acme.com/"}, "SECRET"),
         ({"provider": "http", "url": "https://evil.com/${{ SECRET }}"}, "SECRET"),
         ({"provider": "http", "url": "https://${{ SECRET }}.evil.com/"}, "SECRET"),
         ({"provider": "claude-cli", "args": ["${{ SECRET }}"]}, "SECRET"),
-        (
-            {"provider": "mock", "responses": [{"pattern": ".", "response": "${{ SECRET }}"}]},
-            "SECRET",
-        ),
+        ({"provider": "mock", "response": "${{ SECRET }}"}, "SECRET"),
     ],
     ids=str,
 )
