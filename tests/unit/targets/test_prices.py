@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Price
@@ -25,81 +26,28 @@ from tests.support import targets
 from tests.support.model_targets import MODELS, chat_completion
 from tests.support.stand_in import Sent
 
-TABLE = f"price table {price_table().date}"
-UNKNOWN = "write the target's `price`: that of "
-LONG = "write the target's `price`: long prompts of this model have another one"
-#: Tokens as GPT-5 reports them: 8 fresh ones, 3 cached ones.
-USAGE = Usage(11, 7, 3)
+DATA = yaml.safe_load(Path("tests/data/prices.yaml").read_text(encoding="utf-8"))
 
 
-def priced(usage: Usage, name: str, price: Price | None = None, **fields: Any) -> Trace:
-    """A reply of a target with a model of this name."""
-    target = targets.target({"provider": "openai", "model": name}, price=price)
-    trace = Trace((Message("assistant", "hi"),), usage=usage, **fields)
-    return with_cost(trace, target)
+@pytest.mark.parametrize("case", DATA["costs"])
+def test_with_cost__by_the_reply_the_target_or_the_table(case: dict[str, Any]) -> None:
+    price = Price(**case["price"]) if "price" in case else None
+    target = targets.target({"provider": "openai", "model": case["target"]}, price=price)
+    usage = Usage(*case["tokens"], cost_usd=case.get("cost"))
+    messages, source = (Message("assistant", "hi"),), case.get("cost_source", "")
+    calls, model = case.get("calls"), case.get("model")
+    reply = Trace(messages, usage=usage, model=model, llm_call_count=calls, cost_source=source)
+    trace = with_cost(reply, target)
+    if "hint" in case:
+        assert (trace.usage.cost_usd, trace.cost_source) == (None, "")
+        assert trace.cost_hint == case["hint"]
+        return
+    assert trace.usage.cost_usd == pytest.approx(case["millionths"] / 1e6)
+    wanted = case["source"].replace("price table", f"price table {price_table().date}")
+    assert (trace.cost_source, trace.cost_hint) == (wanted, "")
 
 
-@pytest.mark.parametrize(
-    ("trace", "millionths", "source"),
-    [
-        (priced(USAGE, "openai/gpt-5-2025-08-07"), 8 * 1.25 + 3 * 0.125 + 7 * 10, TABLE),
-        # The model that answered comes before the alias in the target.
-        (priced(USAGE, "gpt-5", model="gpt-5-mini"), 8 * 0.25 + 3 * 0.025 + 7 * 2, TABLE),
-        (
-            priced(Usage(2600, 40, 2000, 500), "claude-sonnet-4-5"),
-            100 * 3 + 2000 * 0.3 + 500 * 3.75 + 40 * 15,
-            TABLE,
-        ),
-        (priced(USAGE, "gpt-5", Price(input=2, output=10)), 11 * 2 + 7 * 10, "price of the target"),
-        (
-            priced(USAGE, "x", Price(input=2, output=10, cached_input=1)),
-            8 * 2 + 3 * 1 + 7 * 10,
-            "price of the target",
-        ),
-        (priced(Usage(1, 1, cost_usd=0.5), "gpt-5", Price(input=2, output=10)), 500_000, "reply"),
-        (priced(Usage(cost_usd=0.0), "gpt-5", cost_source="spans"), 0, "spans"),
-        (
-            priced(
-                Usage(2000, 0), "m", Price(input=1, output=9, max_prompt=1000), llm_call_count=2
-            ),
-            2000,
-            None,
-        ),
-    ],
-)
-def test_with_cost__by_the_reply_the_target_or_the_table(
-    trace: Trace, millionths: float, source: str | None
-) -> None:
-    assert trace.usage.cost_usd == pytest.approx(millionths / 1e6)
-    assert trace.cost_source == (source or "price of the target")
-    assert trace.cost_hint == ""
-
-
-@pytest.mark.parametrize(
-    ("trace", "hint"),
-    [
-        (priced(USAGE, "our-model"), UNKNOWN + '"our-model"'),
-        (priced(USAGE, "gpt-5", model="test"), ""),
-        (priced(Usage(), "gpt-5"), "the reply states neither tokens nor its cost"),
-        (priced(Usage(1), "gpt-5"), "the reply states neither tokens nor its cost"),
-        (
-            priced(
-                Usage(1001, 0), "m", Price(input=1, output=9, max_prompt=1000), llm_call_count=1
-            ),
-            LONG,
-        ),
-        (priced(Usage(1001, 0), "m", Price(input=1, output=9, max_prompt=1000)), LONG),
-    ],
-)
-def test_with_cost__an_unknown_cost_states_what_to_write(trace: Trace, hint: str) -> None:
-    assert (trace.usage.cost_usd is None) is bool(hint)
-    assert trace.cost_hint.startswith(hint)
-
-
-@pytest.mark.parametrize(
-    ("header", "cost"),
-    [("0.00125", 0.00125), ("0.0", 0), ("None", 0.5), ("nan", 0.5), ("-1", 0.5), ("a lot", 0.5)],
-)
+@pytest.mark.parametrize(("header", "cost"), DATA["headers"].items())
 def test_complete__the_cost_in_a_header_comes_before_that_in_the_body(
     header: str, cost: float
 ) -> None:
@@ -109,45 +57,11 @@ def test_complete__the_cost_in_a_header_comes_before_that_in_the_body(
         assert MODELS["openai"].ask(server).usage.cost_usd == cost
 
 
-GPT_5 = Price(input=1.25, output=10, cached_input=0.125)
-SONNET = Price(input=3, output=15, cached_input=0.3, cache_write=3.75)
-
-
-@pytest.mark.parametrize(
-    ("name", "price"),
-    [
-        ("gpt-5", GPT_5),
-        ("GPT-5", GPT_5),
-        ("gpt-5-2025-08-07", GPT_5),
-        ("openai/gpt-5", GPT_5),
-        ("openrouter/openai/gpt-5", GPT_5),
-        ("claude-sonnet-4-5-20250929", SONNET),
-        ("claude-sonnet-4-5@20250929", SONNET),
-        ("anthropic/claude-sonnet-4.5", SONNET),
-        ("claude-sonnet-4-5-latest", SONNET),
-        ("models/gemini-2.5-flash", Price(input=0.3, output=2.5, cached_input=0.03)),
-        # A version that the vendor retired, which the undated name would price wrongly.
-        ("gpt-4o-2024-05-13", Price(input=5, output=15)),
-    ],
-)
-def test_find_price__finds_names_with_vendor_and_date(name: str, price: Price) -> None:
-    assert find_price(name) == price
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "gpt-5-turbo",
-        "my-gpt-5",
-        "ollama/deepseek-r1",
-        "deepseek/deepseek-r1:free",
-        "ft:gpt-4o-mini:acme::1",
-        "gpt-5-2025",
-        "",
-    ],
-)
-def test_find_price__other_names_are_unknown(name: str) -> None:
-    assert find_price(name) is None
+@pytest.mark.parametrize(("name", "price"), DATA["names"].items())
+def test_find_price__of_names_with_vendor_and_date(
+    name: str, price: dict[str, float] | None
+) -> None:
+    assert find_price(name) == (price and Price(**price))
 
 
 def test_price_table__states_its_date_and_source_and_finds_each_of_its_models() -> None:
