@@ -4,14 +4,17 @@ import email.utils
 import json
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from agentevals_action.errors import AttemptError, TransientError
 from agentevals_action.targets.models.errors import Service, connection_error, refusal
 
+CASES = yaml.safe_load(Path("tests/data/formats/http_errors.yaml").read_text(encoding="utf-8"))
 URL = "http://me:hush@agent.test:8000/ask"
 
 
@@ -32,36 +35,23 @@ def error(text: str, **fields: Any) -> dict[str, Any]:
     return {"error": {"message": text, **fields}}
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
-def test_refusal__a_temporary_one(status: int) -> None:
-    found = refused(status, error("try later"))
-    assert isinstance(found, TransientError)
-    assert str(found) == f"agent.test:8000 answered {status}: try later"
-    assert (found.retry_after, found.limited) == (None, status == 429)
+@pytest.mark.parametrize("case", CASES)
+def test_refusal__of_this_test_or_of_this_moment(case: dict[str, Any]) -> None:
+    status, body = case["status"], case["body"]
+    content = body.encode() if isinstance(body, str) else body
+    found = refused(status, content, case.get("headers"))
+    if "again" in case:
+        assert isinstance(found, TransientError)
+        assert str(found) == f"agent.test:8000 answered {status}: try later"
+        assert (found.retry_after, found.limited) == (case.get("wait"), status == 429)
+    else:
+        assert (type(found), found.kind) == (AttemptError, "target")
+        assert str(found) == f"agent.test:8000 answered {status}: {case['text']}"
 
 
-IN_BODY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "3.5s"}
-
-
-@pytest.mark.parametrize(
-    ("headers", "details", "seconds"),
-    [
-        ({"Retry-After": "7"}, [], 7),
-        ({"Retry-After": "0.5"}, [IN_BODY], 0.5),
-        ({"retry-after-ms": "250", "Retry-After": "7"}, [], 0.25),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, [], 0),
-        ({"Retry-After": "soon"}, [], None),
-        ({"Retry-After": "-5"}, [], None),
-        ({"Retry-After": "inf"}, [], None),
-        ({}, [IN_BODY], 3.5),
-    ],
-)
-def test_refusal__the_wait_that_the_server_asks_for(
-    headers: Mapping[str, str], details: list[Any], seconds: float | None
-) -> None:
-    found = refused(429, [error("slow", details=details)], headers)
-    assert isinstance(found, TransientError)
-    assert found.retry_after == seconds
+@pytest.mark.parametrize("body", [error("x" * 5000), b"[" * 100_000], ids=["long", "deep"])
+def test_refusal__a_long_text_is_cut(body: Any) -> None:
+    assert 400 < len(str(refused(422, body))) < 700
 
 
 def test_refusal__the_wait_until_a_date() -> None:
@@ -69,28 +59,6 @@ def test_refusal__the_wait_until_a_date() -> None:
     found = refused(503, error("busy"), {"Retry-After": date})
     assert isinstance(found, TransientError)
     assert 50 < (found.retry_after or 0) <= 100
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "message"),
-    [
-        (400, error("context length\nexceeded"), "answered 400: context length exceeded"),
-        (404, error("no such route"), "answered 404: no such route"),
-        (422, error("x" * 5000), "answered 422: xxx"),
-        (400, {"message": "flat"}, "answered 400: flat"),
-        (400, {"error": "a string"}, "answered 400: a string"),
-        (400, {"detail": "FastAPI's way"}, "answered 400: FastAPI's way"),
-        (400, b"<html>bad</html>", "answered 400: <html>bad</html>"),
-        (400, b"[" * 100_000, "answered 400: [[["),
-        (400, b"", "answered 400: Bad Request"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_refusal__an_error_of_this_test_alone(status: int, body: Any, message: str) -> None:
-    found = refused(status, body)
-    assert (type(found), found.kind) == (AttemptError, "target")
-    assert message in str(found)
-    assert len(str(found)) < 700
 
 
 def test_refusal__a_redirect_states_the_field() -> None:

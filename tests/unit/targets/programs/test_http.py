@@ -4,13 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.model.messages import Message, ToolCall
+from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
 from tests.support import suites, targets
 from tests.support.agent_server import AgentServer, Answer
 
+DATA = yaml.safe_load(Path("tests/data/formats/http_replies.yaml").read_text(encoding="utf-8"))
 #: What would end a string of JSON, a query or a template, if it could.
 NASTY = 'a"},{"admin": true, "x": "\\ {{ id }} {% raw %} ü\u2028\n&b=c#d'
 
@@ -88,41 +90,16 @@ def test_complete__headers_and_a_key_with_the_end_of_its_line() -> None:
     assert server.requests[0].headers["x-team"] == "a b"
 
 
-@pytest.mark.parametrize("path", [None, "data.0"])
-def test_complete__an_envelope_is_messages_and_figures(path: str | None) -> None:
-    call = {"tool": "look", "input": {"x": 1}}
-    reply = {"output": "done", "tool_calls": [call], "cost_usd": 0.25}
-    with AgentServer({"data": [reply]} if path else reply) as server:
-        trace = ask(server.url, **at(path))
-    assert (trace.output, trace.tool_calls) == ("done", (ToolCall("look", {"x": 1}),))
-    assert trace.usage.cost_usd == 0.25
-
-
-@pytest.mark.parametrize(
-    ("reply", "path", "text"),
-    [
-        ("plain text\n", None, "plain text"),
-        ({"answer": "x"}, None, '{"answer": "x"}'),
-        ({"output": "enveloped"}, None, "enveloped"),
-        ({"choices": [{"text": "here"}]}, "choices[0].text", "here"),
-        (["a", "b"], "1", "b"),
-        ({"a": '{"output": "quoted"}'}, "a", '{"output": "quoted"}'),
-        ({"a": {"b": [1, "ü"]}}, "a", '{"b": [1, "ü"]}'),
-        ({"a": 0}, "a", "0"),
-        ({"a": False}, "a", "false"),
-        (b"\xef\xbb\xbfwith a mark", None, "with a mark"),
-    ],
-)
-def test_complete__where_the_answer_is(reply: Any, path: str | None, text: str) -> None:
+@pytest.mark.parametrize(("reply", "path", "expected"), DATA["answers"])
+def test_complete__where_the_answer_is(
+    reply: Any, path: str | None, expected: dict[str, Any]
+) -> None:
     with AgentServer(reply) as server:
-        assert ask(server.url, **at(path)).output == text
-
-
-def test_complete__a_conversation_is_read_without_its_question() -> None:
-    items = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
-    with AgentServer({"result": items}) as server:
-        trace = ask(server.url, output_path="result")
-    assert trace.messages == (Message("assistant", "hi"),)
+        trace = ask(server.url, **at(path))
+    calls = [[call.name, call.arguments] for call in trace.tool_calls or ()]
+    roles = [message.role for message in trace.messages]
+    found = {"text": trace.output, "calls": calls, "cost": trace.usage.cost_usd, "roles": roles}
+    assert {name: found[name] for name in expected} == expected
 
 
 def test_complete__a_stream_of_events_is_refused() -> None:
@@ -130,17 +107,7 @@ def test_complete__a_stream_of_events_is_refused() -> None:
     assert "a stream of events" in str(refused(Answer("data: 30 days\n\n", headers=stream)))
 
 
-@pytest.mark.parametrize(
-    ("reply", "path", "message"),
-    [
-        ({"a": {"error": "x"}}, "a.0.b", 'no answer at `a.0.b`: it is {"a": {"error": "x"}}'),
-        ({"a": None}, "a", "the reply has no answer at `a`"),
-        ({"a": ""}, "a", "the reply has no answer at `a`"),
-        (" \n", None, "the reply is empty"),
-        ({"output": 3}, None, "not a valid envelope: `output` is not a text or a list"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+@pytest.mark.parametrize(("reply", "path", "message"), DATA["errors"])
 def test_complete__a_reply_without_an_answer_is_an_error_of_the_test(
     reply: Any, path: str | None, message: str
 ) -> None:
