@@ -63,7 +63,9 @@ def cases() -> Iterator[Any]:
             files = {**contents(document.get("folder")), **document["files"]}
             files |= edited(files, case.pop("files", {}))
             usual = {"run": document["run"]} if "run" in document else {}
-            steps = [Step(**{**usual, **step}) for step in case.pop("steps", None) or [case]]
+            several = case.pop("steps", [])
+            assert not several or not case, f"{name}: {[*case]} belong to a step"
+            steps = [Step(**{**usual, **step}) for step in several or [case]]
             yield pytest.param(files, steps, id=f"{file.stem}: {name}")
 
 

@@ -79,32 +79,6 @@ def test_explain__inputs_choose_target_and_judge(folder: Path) -> None:
     assert (first["timeout_seconds"], second["timeout_seconds"]) == (60, 7)
 
 
-def test_explain__an_unknown_id_is_exit_code_2_with_the_nearest(folder: Path) -> None:
-    done = command.run(folder, "explain", "refund-windw")
-
-    assert (done.code, done.out) == (2, "")
-    assert "no test has the id 'refund-windw'" in done.err
-    assert "did you mean `refund-window`?" in done.err
-    assert "`agentevals-action list` prints every id" in command.run(folder, "explain", "zzz").err
-
-
-def test_explain__a_broken_suite_beside_it_is_listed_and_one_that_may_hold_the_test_is_an_error(
-    folder: Path,
-) -> None:
-    suites.write(folder, {"bad.eval.yaml": "name: bad\ntests:\n  - {id: other, input: q}\n"})
-    found, lost = (
-        command.run(folder, "explain", "refund-model"),
-        command.run(folder, "explain", "other"),
-    )
-
-    assert (found.code, found.err) == (
-        0,
-        "warning: bad.eval.yaml has errors and was not searched\n",
-    )
-    assert lost.code == 2
-    assert "bad.eval.yaml:3:5: the test `other` has no evaluator" in lost.err
-
-
 def test_explain__text_is_redacted_and_commands_neither_terminal_nor_runner(folder: Path) -> None:
     text = (
         "name: suite\ntests:\n  - id: a\n    criteria: c\n"

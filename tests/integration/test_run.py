@@ -1,6 +1,5 @@
 """`run`, `compare`, `validate`, `list`, `schema`, `demo`: the command line on real suites."""
 
-import json
 import os
 import signal
 import time
@@ -47,53 +46,6 @@ def ids(path: Path) -> list[str]:
     return [result.eval_id for result in read_results(path)]
 
 
-def test_run__all_pass(folder: Path) -> None:
-    done = command.run(folder, "run")
-    assert done.code == 0, done.err
-    assert "passed" in done.out
-    assert ids(folder / "agentevals-report/results.jsonl") == ["one", "two"]
-
-
-def test_run__a_failing_test_is_exit_code_1_and_states_why(folder: Path) -> None:
-    (folder / "EVAL.yaml").write_text(suite("one", "broken"))
-    done = command.run(folder, "run")
-    assert done.code == 1
-    assert 'does not contain "hello"' in done.out
-    assert command.run(folder, "run", "--fail-on", "never").code == 0
-
-
-def test_run__an_empty_answer_does_not_pass_a_negated_gate(folder: Path) -> None:
-    (folder / ".agentv/targets.yaml").write_text(
-        'targets: [{name: default, provider: cli, command: [echo, \'{"output": ""}\']}]\n'
-    )
-    (folder / "EVAL.yaml").write_text(
-        "name: safe\ntests:\n  - {id: one, input: hi, assert: "
-        "[{type: contains, value: leak, negate: true, required: true}]}\n"
-    )
-    done = command.run(folder, "run")
-    assert done.code == 3
-    assert "the answer is empty" in done.out
-
-
-def test_run__some_tests_and_none(folder: Path) -> None:
-    assert command.run(folder, "run", "--test", "t*", "--output", "out.jsonl").code == 0
-    assert ids(folder / "out.jsonl") == ["two"]
-    done = command.run(folder, "run", "--test", "nothing")
-    assert done.code == 2
-    assert "no test matches" in done.err
-
-
-def test_run__faults_stop_everything_before_anything_runs(folder: Path) -> None:
-    (folder / "more.eval.yaml").write_text(
-        "name: more\ntests:\n  - {id: a, input: b, assert: [{type: contians, value: c}]}\n"
-    )
-    done = command.run(folder, "run")
-    assert done.code == 2
-    assert "more.eval.yaml:3:" in done.err
-    assert "`contains`" in done.err
-    assert not (folder / "agentevals-report/results.jsonl").exists()
-
-
 @pytest.mark.parametrize(
     "typed",
     [
@@ -129,16 +81,6 @@ def test_notice__git_does_not_ignore_the_report_folder(
     for arguments in (["run"], ["review", "--base", "HEAD"]):
         done = command.run(folder, *arguments)
         assert (done.out + done.err).count(notice) == is_noticed
-
-
-def test_run__without_a_terminal_no_line_is_wrapped_or_coloured(folder: Path) -> None:
-    name = "a-very-long-name-" * 12
-    (folder / "EVAL.yaml").write_text(suite(f"broken-{name}"))
-    done = command.run(folder, "run")
-    assert "\x1b" not in done.out + done.err
-    assert any(
-        "broken-a-very" in line and "does not contain" in line for line in done.out.splitlines()
-    )
 
 
 def test_run__resume_keeps_what_was_shown_and_tries_errors_again(
@@ -233,69 +175,6 @@ def test_run__a_known_model_has_a_cost_by_default(folder: Path) -> None:
         f"cost: 0.000080375 USD is within the limit of 0.0001 USD (source: {source})",
     )
     assert f"This run cost under $0.0001 (source: {source})." in done.out
-
-
-def test_run__a_suite_whose_judges_all_fail_is_not_passed(folder: Path) -> None:
-    """Every judge skipped or broken: the reference runner says PASS."""
-    (folder / "EVAL.yaml").write_text(
-        "name: judged\ntests:\n  - {id: a, criteria: is kind, input: hi, execution: {target: default}}\n"
-    )
-    with_judge = MOCK.replace("name: default", "name: default\n    judge_target: judge")
-    (folder / ".agentv/targets.yaml").write_text(
-        with_judge + "  - {name: judge, provider: cli, command: ['false']}\n"
-    )
-    done = command.run(folder, "run")
-    assert done.code == 3
-    assert "judge" in done.out
-
-
-def test_run__never_writes_over_anything_but_results(folder: Path) -> None:
-    before = (folder / "EVAL.yaml").read_text()
-    for output in ("EVAL.yaml", ".", "/dev/null"):
-        done = command.run(folder, "run", "--output", output)
-        assert done.code == 2, output
-    assert (folder / "EVAL.yaml").read_text() == before
-
-
-def test_run__resume_does_not_drop_what_is_not_asked_for(folder: Path) -> None:
-    command.run(folder, "run", "--output", "out.jsonl")
-    done = command.run(folder, "run", "--output", "out.jsonl", "--test", "one", "--resume")
-    assert done.code == 2
-    assert ids(folder / "out.jsonl") == ["one", "two"]
-
-
-def test_validate__no_line_is_a_command_to_a_runner(folder: Path) -> None:
-    (folder / "a\n::error::x").mkdir()
-    (folder / "a\n::error::x/EVAL.yaml").write_text("tests: []\n")
-    done = command.run(folder, "validate")
-    assert done.code == 2
-    assert not any(line.startswith("::") for line in done.out.splitlines())
-
-
-def test_validate__states_every_fault_of_every_suite(folder: Path) -> None:
-    (folder / "a.eval.yaml").write_text("name: a\ntests:\n  - {id: x, input: y}\n")
-    (folder / "b.eval.yaml").write_text("name: b\ntests: []\n")
-    done = command.run(folder, "validate")
-    assert done.code == 2
-    assert "a.eval.yaml:3:5: the test `x` has no evaluator" in done.out
-    assert "b.eval.yaml:2:" in done.out
-    assert "EVAL.yaml: valid, 2 tests" in done.out
-
-
-def test_list__suites_tests_and_why(tmp_path: Path) -> None:
-    made = Repository.create(
-        tmp_path / "repository",
-        {"EVAL.yaml": suite("one"), "b/EVAL.yaml": suite("two"), ".agentv/targets.yaml": MOCK},
-    )
-    made.write({"b/EVAL.yaml": suite("two", "three")})
-    everything = command.run(made.path, "list")
-    assert everything.code == 0, everything.err
-    assert "one" in everything.out
-    (touched,) = json.loads(command.run(made.path, "list", "--base", "HEAD", "--json").out)
-    assert touched["path"] == "b/EVAL.yaml"
-    assert touched["reasons"] == ["changed: b/EVAL.yaml"]
-    assert [test["id"] for test in touched["tests"]] == ["two", "three"]
-    assert touched["tests"][0]["location"]["path"] == "b/EVAL.yaml"
 
 
 def test_schema__is_the_one_in_the_repository() -> None:

@@ -141,22 +141,6 @@ def test_json__is_one_document_also_if_the_configuration_is_broken(
     assert last["problem"] in done.err
 
 
-def test_run__a_borderline_test_is_explained(tmp_path: Path) -> None:
-    (tmp_path / ".agentv").mkdir()
-    (tmp_path / ".agentv/targets.yaml").write_text(MOCK)
-    checks = "[{type: contains, value: hello, weight: 7}, {type: contains, value: x, weight: 3}]"
-    tests = f"[{{id: a, input: q, assert: {checks}}}]"
-    (tmp_path / "EVAL.yaml").write_text(f"name: one\ntests: {tests}\n")
-
-    done = command.run(tmp_path, "run")
-
-    assert done.code == 0
-    assert done.out.splitlines()[-2:] == [
-        "1 test is borderline: neither passed (score 0.8 or more) nor failed (under 0.6)",
-        "passed",
-    ]
-
-
 def test_run__on_sigint_the_message_names_resume(tmp_path: Path) -> None:
     (tmp_path / ".agentv").mkdir()
     agent = "{name: default, provider: cli, command: 'touch started; sleep 60'}"
