@@ -21,7 +21,7 @@ from agentevals_action.model.target import Target
 from agentevals_action.runners.formats.agentevals import ResultLine
 from agentevals_action.suites.configuration_file import Configuration
 from agentevals_action.suites.json_schema import configuration_schema, suite_schema
-from agentevals_action.targets.registry import ALIASES, PROVIDERS
+from agentevals_action.targets.registry import PROVIDERS
 from agentevals_action.validation.file_model import FileModel, list_fields
 
 DOCS = Path(__file__).parent
@@ -138,15 +138,12 @@ def examples() -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
-def _aliases(aliases: Mapping[str, str], name: str) -> list[str]:
-    return [alias for alias, meant in aliases.items() if meant == name]
-
-
 def _evaluators() -> str:
     definitions = suite_schema()["definitions"]
     sections = []
     for name, model in evaluators.EVALUATORS.items():
-        text = _wrapped(f"{_first_paragraph(model)}{_also(_aliases(evaluators.ALIASES, name))}")
+        aliases = evaluators.EVALUATORS.spellings(name)[1:]
+        text = _wrapped(f"{_first_paragraph(model)}{_also(aliases)}")
         example = yaml.safe_dump({"type": name, **examples()[name]}, sort_keys=False, width=100)
         fields = _fields(model, definitions[name], (), definitions)
         sections.append(f"### {name}\n\n{text}\n\n```yaml\n{example}```\n\n{fields}")
@@ -156,7 +153,7 @@ def _evaluators() -> str:
 def _targets() -> str:
     sections = []
     for name, model in PROVIDERS.items():
-        aliases = [alias.replace("_", "-") for alias in _aliases(ALIASES, name)]
+        aliases = [alias.replace("_", "-") for alias in PROVIDERS.spellings(name)[1:]]
         text = _wrapped(f"{_first_paragraph(model)}{_also(aliases)}")
         schema = model.model_json_schema()
         fields = _fields(model, schema, list_fields(Target), schema.get("$defs"))

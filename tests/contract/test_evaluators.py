@@ -107,9 +107,8 @@ def test_registry__has_every_type_of_the_folder() -> None:
 
 def test_registry__has_each_name_once() -> None:
     types = evaluators.EVALUATORS.values()
-    listed = [*evaluators.EVALUATORS, *evaluators.ALIASES]
+    listed = evaluators.EVALUATORS.all_spellings
     assert len(listed) == len(set(listed))
-    assert set(evaluators.EVALUATORS_BY_NAME) == set(listed)
     assert [options.type for options in types] == list(evaluators.EVALUATORS)
     assert all(name == name.lower().replace("-", "_") for name in listed)
     assert set(SAMPLES) == set(evaluators.EVALUATORS)
@@ -127,7 +126,7 @@ def test_registry__has_each_name_once() -> None:
     ],
 )
 def test_registry__has_the_other_spellings(alias: str, name: str) -> None:
-    assert evaluators.EVALUATORS_BY_NAME[alias] is evaluators.EVALUATORS_BY_NAME[name]
+    assert evaluators.EVALUATORS[alias] is evaluators.EVALUATORS[name]
 
 
 @every_type

@@ -201,7 +201,11 @@ def spellings() -> set[tuple[str, str]]:
         for other in own[1:]
         if name != "evaluators"
     }
-    found |= {(name, alias) for alias, name in evaluators.ALIASES.items()}
+    found |= {
+        (name, alias)
+        for name in evaluators.EVALUATORS
+        for alias in evaluators.EVALUATORS.spellings(name)[1:]
+    }
     return found | {
         ("outcome", "expected_outcome"),
         ("judge_target", "grader_target"),

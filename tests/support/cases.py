@@ -125,14 +125,14 @@ def evaluator(
     are the fields that all types have."""
     if threshold := common.pop("threshold", None):
         common["required"] = threshold
-    model = evaluators.EVALUATORS_BY_NAME[kind]
+    model = evaluators.EVALUATORS[kind]
     made = model.model_validate(dict(data or {}), context=Folder(root, root / below))
     return made.model_copy(update={"name": "e", "location": HERE, **common})
 
 
 def errors(kind: str, data: Mapping[str, Any], root: Path = Path("/nowhere")) -> list[FieldError]:
     """The errors of options that are not valid."""
-    return model_errors(evaluators.EVALUATORS_BY_NAME[kind], data, Folder(root, root))
+    return model_errors(evaluators.EVALUATORS[kind], data, Folder(root, root))
 
 
 def model_errors(

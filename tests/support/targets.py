@@ -47,7 +47,7 @@ def read(model: type[AnyTarget], fields: Mapping[str, Any]) -> AnyTarget:
 
 def target(definition: Mapping[str, Any], **fields: Any) -> Target:
     """A target with this definition; `fields` are others, which are not part of it."""
-    made = read(PROVIDERS[definition["provider"].replace("-", "_")], definition)
+    made = read(PROVIDERS[definition["provider"]], definition)
     return made.model_copy(update=fields)
 
 

@@ -1,7 +1,5 @@
 """The evaluator types. A new type is one class and one line here."""
 
-from collections.abc import Mapping
-
 from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.system.registry import Registry
 
@@ -32,8 +30,7 @@ _CLASSES = {
     "skill_trigger": ("trace_checks", "SkillTrigger"),
 }
 
-#: Other names of types.
-ALIASES = {
+_ALIASES = {
     "assert_set": "composite",
     "code_grader": "code_judge",
     "llm_grader": "llm_judge",
@@ -42,10 +39,5 @@ ALIASES = {
     "script": "code_judge",
 }
 
-EVALUATORS: Mapping[str, type[Evaluator]] = Registry(__name__, _CLASSES)
-
-#: The same with the aliases of each type: the union of which files have evaluators.
-EVALUATORS_BY_NAME: Mapping[str, type[Evaluator]] = Registry(
-    __name__, _CLASSES | {alias: _CLASSES[name] for alias, name in ALIASES.items()}
-)
-Evaluator.types = EVALUATORS_BY_NAME
+EVALUATORS: Registry[type[Evaluator]] = Registry(__name__, _CLASSES, _ALIASES)
+Evaluator.types = EVALUATORS

@@ -22,6 +22,7 @@ from agentevals_action.model.result import Score
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.program import Program
+from agentevals_action.system.registry import Registry
 from agentevals_action.validation.field_errors import did_you_mean
 from agentevals_action.validation.file_model import (
     Computed,
@@ -167,8 +168,8 @@ class Evaluator(FileModel):
 
     noun = "evaluator"
 
-    #: All types by their names and aliases.
-    types: ClassVar[Mapping[str, type["Evaluator"]]] = {}
+    #: All types by their names.
+    types: ClassVar[Registry[type["Evaluator"]]] = Registry("", {})
 
     type: ClassVar[str]
     deterministic: ClassVar[bool] = True
@@ -330,11 +331,6 @@ def with_own_names(evaluators: Iterable[Evaluator]) -> tuple[Evaluator, ...]:
     return tuple(named.values())
 
 
-def type_key(name: Any) -> str:
-    """A type's name for look-up: `-` and `_` are equal. Empty for what is no name."""
-    return name.replace("-", "_") if isinstance(name, str) else ""
-
-
 def _choose_type(data: Any, info: ValidationInfo) -> type[Evaluator]:
     """The type of evaluator that an object names: the discriminator of the union."""
     if isinstance(data, str):  # a judge's opinion must not replace an evaluator
@@ -342,19 +338,19 @@ def _choose_type(data: Any, info: ValidationInfo) -> type[Evaluator]:
         raise ValueError(f"{problem}; write an object with a `type`")
     if not isinstance(data, Mapping):
         raise expected("an object with a `type`")
-    types, key = Evaluator.types, type_key(data.get("type"))
+    types, key = Evaluator.types, Registry.key(data.get("type"))
     if key in types:
         return types[key]
-    known = join_choices(sorted({model.type for model in types.values()}))
+    known = join_choices(sorted(types))
     if "type" not in data:
-        named = next((types[name].type for name in map(type_key, data) if name in types), None)
+        named = next((types[name].type for name in data if name in types), None)
         if named is None:
             check_fields(Evaluator, data, info)
         advice = f"write `type: {named}`" if named else f"write one of {known}"
         raise ValueError(f"it has no `type`; {advice}")
     if not key:
         raise errors_at({("type",): expected(f"one of {known}")})
-    problem, advice = "is unknown", did_you_mean(key, types, f"write one of {known}")
+    problem, advice = "is unknown", did_you_mean(key, types.all_spellings, f"write one of {known}")
     if positive := types.get(key.removeprefix("not_")):
         problem = "of AgentV is not supported"
         advice = f"write `type: {positive.type}` with `negate: true`"

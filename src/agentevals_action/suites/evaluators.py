@@ -7,9 +7,8 @@ from contextlib import suppress
 from itertools import product
 from typing import Any
 
-from agentevals_action.evaluators import EVALUATORS_BY_NAME
+from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.evaluator import type_key
 from agentevals_action.suites.reading import EVALUATOR_LISTS, FileReader
 from agentevals_action.validation.field_errors import describe_value
 from agentevals_action.validation.file_model import list_spellings
@@ -69,7 +68,7 @@ def _listed(data: dict[str, Any], key: str, reader: FileReader) -> Iterator[tupl
 
 
 def _is_criterion(value: Any) -> bool:
-    return isinstance(value, str) and type_key(value.strip()) not in EVALUATORS_BY_NAME
+    return isinstance(value, str) and value.strip() not in EVALUATORS
 
 
 def _complete(entry: Any, reader: FileReader) -> Any:
@@ -77,7 +76,7 @@ def _complete(entry: Any, reader: FileReader) -> Any:
     if not isinstance(entry, dict):
         return entry
     entry = _with_program(entry, reader)
-    model = EVALUATORS_BY_NAME.get(type_key(entry.get("type")))
+    model = EVALUATORS.get(entry.get("type"))
     has_others = model and "evaluators" in list_spellings(model)
     return gather_evaluators(entry, reader) if has_others else entry
 
@@ -86,7 +85,7 @@ def _with_program(entry: dict[str, Any], reader: FileReader) -> dict[str, Any]:
     """An evaluator of a type of the repository's own, as the program that it stands for: the file
     `.agentv/assertions/<type>.ts` in the folder or one above it, as AgentV runs it."""
     name = entry.get("type")
-    if type_key(name) in {"", *EVALUATORS_BY_NAME} or not re.fullmatch(OWN_TYPE, str(name)):
+    if not isinstance(name, str) or name in EVALUATORS or not re.fullmatch(OWN_TYPE, name):
         return entry
     inside = reader.path.relative_to(reader.root)
     for folder, suffix in product((inside, *inside.parents), _SUFFIXES):

@@ -8,7 +8,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
-from agentevals_action.evaluators import ALIASES, EVALUATORS
+from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.suite import Suite
 from agentevals_action.suites.configuration_file import Configuration
@@ -138,7 +138,7 @@ def _add_evaluators(definitions: Schema) -> None:
             made["patternProperties"] = _allowed(*common["properties"])
         own = [
             spelling
-            for each in (name, *(alias for alias, meant in ALIASES.items() if meant == name))
+            for each in EVALUATORS.spellings(name)
             for spelling in dict.fromkeys((each, each.replace("_", "-")))
         ]
         names += own

@@ -9,7 +9,6 @@ from typing import Any
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.evaluator import type_key
 from agentevals_action.model.target import Target
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.documents.yaml_reader import read_settings_file
@@ -19,7 +18,7 @@ from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
 from agentevals_action.system.redaction import looks_like_key, looks_secret
 from agentevals_action.targets import variables
-from agentevals_action.targets.registry import ALIASES, PROVIDERS
+from agentevals_action.targets.registry import PROVIDERS
 from agentevals_action.validation.field_errors import describe_value, did_you_mean, nearest
 from agentevals_action.validation.file_model import list_spellings
 
@@ -199,8 +198,7 @@ def _ancestry(
 def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) -> Target | None:
     """The target of an entry; `own` are the fields that are not inherited."""
     provider = data.get("provider")
-    key = type_key(provider)
-    model = PROVIDERS.get(ALIASES.get(key, key))
+    model = PROVIDERS.get(provider or "")
     if model is None:  # which other fields it has is not known
         _report_provider(data, reader)
         return None
@@ -231,12 +229,12 @@ def _report_provider(data: dict[str, Any], reader: FileReader) -> None:
     advice = f"write one of {join_choices(sorted(name.replace('_', '-') for name in PROVIDERS))}"
     parent = next((name for name in _PARENTS if name in data), None)
     misspelled = next((name for name in data if nearest(name, ("provider",))), None)
-    if key := type_key(provider):
+    if key := PROVIDERS.key(provider):
         if key in UNSUPPORTED_PROVIDERS:
             reader.refuse_feature(location, f"the provider `{provider}`")
             return
         problem = f"the provider `{provider}` is unknown"
-        advice = did_you_mean(key, (*PROVIDERS, *ALIASES), advice)
+        advice = did_you_mean(key, PROVIDERS.all_spellings, advice)
     elif parent:
         location = reader.positions.value(data, parent)
         problem = f"`{parent}` is {describe_value(data[parent])}"

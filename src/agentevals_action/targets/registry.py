@@ -1,7 +1,5 @@
 """The registry of providers: one file and one line each."""
 
-from collections.abc import Mapping
-
 from agentevals_action import targets
 from agentevals_action.model.target import Target
 from agentevals_action.system.registry import Registry
@@ -23,8 +21,7 @@ _CLASSES = {
     "replay": ("replay", "Replay"),
 }
 
-#: Other names of providers.
-ALIASES = {
+_ALIASES = {
     "azure_openai": "azure",
     "claude": "claude_cli",
     "claude_code": "claude_cli",
@@ -34,4 +31,4 @@ ALIASES = {
     "google_gemini": "gemini",
 }
 
-PROVIDERS: Mapping[str, type[Target]] = Registry(targets.__name__, _CLASSES)
+PROVIDERS: Registry[type[Target]] = Registry(targets.__name__, _CLASSES, _ALIASES)

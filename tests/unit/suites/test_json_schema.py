@@ -79,7 +79,7 @@ def test_schema__files_are_short() -> None:
 def test_schema__has_every_type_of_evaluator() -> None:
     types = SCHEMA["definitions"]["Evaluator"]["properties"]["type"]["anyOf"][0]["enum"]
 
-    assert {name.replace("-", "_") for name in types} == set(evaluators.EVALUATORS_BY_NAME)
+    assert {name.replace("-", "_") for name in types} == set(evaluators.EVALUATORS.all_spellings)
 
 
 @pytest.mark.parametrize(
