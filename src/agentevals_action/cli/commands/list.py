@@ -67,7 +67,7 @@ async def _affected(loaded: LoadedSuites, revision: str) -> tuple[dict[str, tupl
         )
         head = Head(loaded.checkout, job_suites, covered)
         everything = job.select == "all"
-        change, _ = await read_change(repository, head, base, settings, everything=everything)
+        change = await read_change(repository, head, base, settings, everything=everything)
     found = select_suites(loaded.suites, change)
     affected = {selection.path: selection.reasons for selection in found.selections}
     running = [suite for suite in loaded.valid if suite.path in affected]

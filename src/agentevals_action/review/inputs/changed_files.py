@@ -78,18 +78,16 @@ async def read_change(
     commit: str | None = None,
     *,
     everything: bool,
-) -> tuple[Change, Mapping[Path, Tree]]:
+) -> Change:
     """The change from base to a commit of head (None: to the working tree) with what both sides
-    know about its files, and the files of both sides by the root of the tree. Without a base, the
-    changed files are unknown."""
+    know about its files. Without a base, the changed files are unknown."""
     files, trees = None, dict[Path, Tree]()
     if repository:
         trees = await _read_trees(repository, head, base, settings)
         files = await repository.changed_files(base.sha, commit) if base.sha else None
-    change = await asyncio.to_thread(
+    return await asyncio.to_thread(
         _describe_change, files, head, base, trees, settings, everything=everything
     )
-    return change, trees
 
 
 async def _read_trees(
@@ -172,6 +170,7 @@ def _describe_change(
         links=linked_files(paths, list(trees)),
         every_path=every,
         of_skills=find_skill_files(paths, known) if with_skills else {},
+        tracked={root: tree.files for root, tree in trees.items()},
     )
 
 

@@ -39,7 +39,6 @@ from agentevals_action.suites.checkout import (
     check_inputs,
     distinct_errors,
     no_suite,
-    overlooked,
     require_valid,
 )
 from agentevals_action.suites.configuration_file import ConfigurationFile, read_configuration
@@ -139,41 +138,61 @@ async def _read_inputs(
     started: datetime,
 ) -> ReviewInputs:
     """Reads what decides. Raises AgentEvalsError when nothing can be reviewed."""
-    job, run, settings, suites = request.job, request.run, request.settings, head.suites
+    job, run, settings = request.job, request.run, request.settings
     folder, repository = request.workspace.folder, request.repository
-    if not suites:
+    if not head.suites:
         deleted = [suite.path for suite in base.suites]
         raise await asyncio.to_thread(no_suite, head.checkout, settings, deleted, head.warnings)
     commit = None if job.event == "local" else head.commit
-    everything = job.select == "all"
-    change, trees = await read_change(
-        repository, head, base, settings, commit, everything=everything
+    change = await read_change(
+        repository, head, base, settings, commit, everything=job.select == "all"
     )
-    tracked = {root: tree.files for root, tree in trees.items()}
-    fingerprints = Fingerprints(settings.watch_rules, variables, tracked)
     name = settings.comment_template
-    template, template_notices = await choose_template(name, folder, repository, base, job.event)
-    quarantines = await choose_quarantines(configuration, repository, base, job.event)
-    selected = await asyncio.to_thread(select_suites, suites, change)
-    if selected.is_empty and settings.untouched == "all":
-        change = replace(change, everything=True)
-        selected = await asyncio.to_thread(select_suites, suites, change)
-    permissions = None
-    if job.pull is not None:
-        environ = request.workspace.environ
-        permissions = await asyncio.to_thread(read_permissions, base, settings, environ)
-    plan = await asyncio.to_thread(find_plan, selected, suites, base, request, variables)
-    if run:
-        plan = select_tests(run, plan, quarantines)
-    part = part_of_shard(plan, settings.shard) if settings.shard else plan
+    template, notices = await choose_template(name, folder, repository, base, job.event)
     acceptance = None
     if settings.shard is None:  # the merge asks
         acceptance = await asyncio.to_thread(request.host.acceptance, settings.accept_label)
-    edits = await asyncio.to_thread(_find_edits, plan, fingerprints)
-    unfound = ""
-    if not (run and run.paths):
-        known = [suite.path for suite in suites]
-        unfound = await asyncio.to_thread(overlooked, head.checkout, settings, known)
+    facts = Run(
+        head_sha=job.head_sha,
+        base_sha=base.sha,
+        commit=head.commit,
+        time=started.isoformat(timespec="milliseconds"),
+        shard=settings.shard,
+        policy=request.policy,
+        samples=settings.samples,
+        notes=notes(Level.NOTICE, (*notices, *await _notices_about_report(request))),
+        suites_in_repository=len(head.suites),
+        quarantines=await choose_quarantines(configuration, repository, base, job.event),
+        acceptance=acceptance,
+        uncommitted=head.uncommitted,
+        test_globs=run.globs if run else (),
+        template=template,
+    )
+    return await asyncio.to_thread(_select, request, head, base, change, variables, facts)
+
+
+def _select(
+    request: ReviewRequest, head: Head, base: Base, change: Change, variables: Variables, facts: Run
+) -> ReviewInputs:
+    """The inputs of a change: what runs, and what is known about it before. `facts` are those that
+    do not depend on it. Raises AgentEvalsError when nothing can be reviewed."""
+    run, settings = request.run, request.settings
+    selected = select_suites(head.suites, change)
+    if selected.is_empty and settings.untouched == "all":
+        change = replace(change, everything=True)
+        selected = select_suites(head.suites, change)
+    permissions = None
+    if request.job.pull is not None:
+        permissions = read_permissions(base, settings, request.workspace.environ)
+    plan = find_plan(selected, head.suites, base, request, variables)
+    if run:
+        plan = select_tests(run, plan, facts.quarantines)
+    part = part_of_shard(plan, settings.shard) if settings.shard else plan
+    fingerprints = Fingerprints(settings.watch_rules, variables, change.tracked)
+    edits = {
+        path: find_edits(fingerprints, plan.head[path], on_base)
+        for path, on_base in plan.base.items()
+    }
     running = plan.head.values()
     # A suite that base has and that head's files only warn about has lost its skill, or its agent.
     lost = [each for each in head.warnings if each.location.path in selected.gone]
@@ -182,56 +201,28 @@ async def _read_inputs(
         *lost,
         *distinct_errors(selected.broken),
         *plan.missing,
-        *quarantines.errors,
+        *facts.quarantines.errors,
     )
     warnings = (
         *(each for each in head.warnings if each not in lost),
         *distinct_errors(selected.unaffected),
         *(warning for suite in running for warning in suite.warnings),
-        *quarantines.warnings,
-        *waivers.not_on_base(quarantines),
+        *facts.quarantines.warnings,
+        *waivers.not_on_base(facts.quarantines),
     )
-    found = await asyncio.to_thread(
-        find_notices,
-        settings,
-        head,
-        base,
-        change,
-        running,
-        trees.values(),
-        is_local=job.event == "local",
+    found = (
+        *notes(Level.ERROR, errors),
+        *notes(Level.WARNING, warnings),
+        *notes(Level.NOTICE, find_notices(request, head, base, change, running)),
     )
-    notices = (
-        *found,
-        *template_notices,
-        *filter(None, [unfound]),
-        *await _notices_about_report(request),
+    facts = facts.model_copy(
+        update={
+            "inputs": digest_of_inputs(settings, running),
+            "suites": _run_suites(plan, edits, change, fingerprints),
+            "gone_suites": () if head.errors else selected.gone,  # else it is not known
+            "notes": (*found, *facts.notes),
+        }
     )
-    facts = Run(
-        head_sha=job.head_sha,
-        base_sha=base.sha,
-        commit=head.commit,
-        time=started.isoformat(timespec="milliseconds"),
-        shard=settings.shard,
-        inputs=digest_of_inputs(settings, plan.head.values()),
-        policy=request.policy,
-        samples=settings.samples,
-        suites=await asyncio.to_thread(_run_suites, plan, edits, change, fingerprints),
-        notes=(
-            *notes(Level.ERROR, errors),
-            *notes(Level.WARNING, warnings),
-            *notes(Level.NOTICE, notices),
-        ),
-        gone_suites=() if head.errors else selected.gone,  # else it is not known
-        suites_in_repository=len(suites),
-        quarantines=quarantines,
-        acceptance=acceptance,
-        uncommitted=head.uncommitted,
-        test_globs=run.globs if run else (),
-        template=template,
-    )
-    kept = run.resume(tuple(part.head.values()), fingerprints.of) if run else {}
-    packages = await asyncio.to_thread(_find_packages, head, base)
     return ReviewInputs(
         request,
         base,
@@ -239,11 +230,11 @@ async def _read_inputs(
         permissions,
         fingerprints,
         part,
-        kept,
-        suites,
+        run.resume(tuple(part.head.values()), fingerprints.of) if run else {},
+        head.suites,
         edits,
         facts,
-        packages,
+        _find_packages(head, base),
     )
 
 
@@ -273,13 +264,6 @@ async def _find_uncommitted(request: ReviewRequest, checkout: Checkout) -> tuple
         if not request.workspace.writes(file) and file != own
         if is_local or path in checkout.tracked
     )
-
-
-def _find_edits(plan: Plan, fingerprints: Fingerprints) -> dict[str, SuiteEdits]:
-    """The edits of each suite that both sides have, read before any program of the change runs."""
-    return {
-        path: find_edits(fingerprints, plan.head[path], base) for path, base in plan.base.items()
-    }
 
 
 def _run_suites(

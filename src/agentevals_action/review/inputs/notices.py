@@ -13,39 +13,21 @@ from agentevals_action.model.skill import SKILL_FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.comparison.decision_rule import RowsBySuite
 from agentevals_action.review.inputs.base_tree import Base
-from agentevals_action.review.inputs.changed_files import Head, Tree, edited_replies
-from agentevals_action.review.inputs.request import Suites
+from agentevals_action.review.inputs.changed_files import Head, edited_replies
+from agentevals_action.review.inputs.request import ReviewRequest, Suites
 from agentevals_action.review.inputs.selection import Change
 from agentevals_action.runners.suites import gate_globs
 from agentevals_action.settings import Settings
+from agentevals_action.suites.checkout import overlooked
 from agentevals_action.system.files.regular_files import is_present
 
 
 def find_notices(
-    settings: Settings,
-    head: Head,
-    base: Base,
-    change: Change,
-    running: Collection[Suite],
-    trees: Collection[Tree],
-    *,
-    is_local: bool,
-) -> Sequence[str]:
-    """The notices about a change, of which the suites that are `running` run, and about the files
-    on disk: a local review is of the working tree. `trees` are the files of both sides."""
-    about_change = _describe_change(settings, head, base, change, running, trees)
-    return (*about_change, *(() if is_local else _describe_disk(settings, head, running)))
-
-
-def _describe_change(
-    settings: Settings,
-    head: Head,
-    base: Base,
-    change: Change,
-    running: Collection[Suite],
-    trees: Collection[Tree],
+    request: ReviewRequest, head: Head, base: Base, change: Change, running: Collection[Suite]
 ) -> Iterator[str]:
-    """Changed files that no suite covers, edited replies, and edited or useless rules."""
+    """The notices about a change, of which the suites that are `running` run, and about the files
+    on disk: a local review is of the working tree. Blocks: suites that do not run are searched."""
+    settings = request.settings
     changed = [path for file in change.files or () for path in file.paths]
     rules, edited = settings.watch_rules, edited_replies(changed, settings)
     if uncovered := describe_uncovered(change, running, settings.samples):
@@ -67,8 +49,13 @@ def _describe_change(
     known = None  # with a working directory, rules may be for the suites of other jobs
     if settings.working_directory == ".":
         known = (*(suite.path for suite in head.suites), *(change.base_suites or ()))
-    tracked = (path for tree in trees for path in tree.files.ids)
+    tracked = (path for files in change.tracked.values() for path in files.ids)
     yield from useless_rules(rules, (*changed, *(head.checkout.files or ()), *tracked), known)
+    if request.job.event != "local":
+        yield from _describe_disk(settings, head, running)
+    if not (request.run and request.run.paths):
+        found = overlooked(head.checkout, settings, [suite.path for suite in head.suites])
+        yield from filter(None, [found])
 
 
 def describe_uncovered(change: Change, suites: Collection[Suite], samples: int) -> str:

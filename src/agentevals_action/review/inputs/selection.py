@@ -2,7 +2,9 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from agentevals_action.execution.suite_description import TrackedFiles
 from agentevals_action.formatting import printable_path
 from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.path_patterns import WatchRule, names_files, rule_for
@@ -29,7 +31,8 @@ class Change:
     `links` are the changed paths that are symbolic links on either side, with the files that they
     lead to: suites reference these. `every_path` are all paths by which rules may name a changed
     one. `of_skills` are the changed paths in skills, with the folder of the skill, where a
-    suite of head installs its skills: they do not affect such suites."""
+    suite of head installs its skills: they do not affect such suites. `tracked` are the files of
+    each tree by its root."""
 
     files: Sequence[ChangedFile] | None = None
     everything: bool = False
@@ -41,6 +44,7 @@ class Change:
     links: Mapping[str, Sequence[str]] = field(default_factory=dict)
     every_path: Mapping[str, Sequence[str]] = field(default_factory=dict)
     of_skills: Mapping[str, str] = field(default_factory=dict)
+    tracked: Mapping[Path, TrackedFiles] = field(default_factory=dict)
 
     def unknown_to(self, suites: Collection[Suite]) -> Sequence[ChangedFile]:
         """The uncovered files that may belong to the agent of one of these suites."""
