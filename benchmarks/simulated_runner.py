@@ -14,7 +14,6 @@ from simulation import Conditions, Drawn, PullRequest, Urn, decide
 from agentevals_action.execution.engine import Engine, assemble_engine
 from agentevals_action.execution.executor import Event
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import Preparation
 from agentevals_action.model.result import Key, SampleResult, TestResult
 from agentevals_action.model.runner import Runner
@@ -91,10 +90,8 @@ async def _pull_requests(
                 Settings.model_validate({}),
                 root,
                 (),
-                lambda _root, _folder: {},
                 Fingerprints(),
                 Preparation(None, None, root, children, lambda _title: nullcontext(print)),
-                JudgeTrees({}),
                 cache=None,
                 permissions=None,
             )

@@ -11,7 +11,6 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.attempts import Attempts
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import Preparation
 from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.pool import WorkspacePool
@@ -30,7 +29,6 @@ from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.calls.permissions import Permissions
 from agentevals_action.targets.calls.reply_store import Mode, StoredCalls
-from agentevals_action.targets.variables import Variables
 
 _PREFIX = "agentevals-run-"
 
@@ -51,26 +49,25 @@ class Engine:
     _client: TargetClient
     _stored: StoredCalls | None
     _preparation: Preparation
-    _judge_trees: JudgeTrees
     _sentences: Counter[str]
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What a reader of the run must know, in sentences."""
         sentences = each_once(self._sentences.elements())
-        return (*self.budget.notices(), *self._judge_trees.notices(), *sentences)
+        return (*self.budget.notices(), *self._preparation.judge_trees.notices(), *sentences)
 
     def note(self, sentence: str) -> None:
         """Adds a sentence for the reader of the run."""
         self._sentences[sentence] += 1
 
-    def load(self, suites: Iterable[Suite], variables: Variables) -> None:
+    def load(self, suites: Iterable[Suite]) -> None:
         """Reads the files, the variables and the stored replies of suites before the first program
         starts."""
         for suite in suites:
             self.fingerprints.describe(suite).read()
             with suppress(AttemptError):  # the call of a target reports it
-                variables(suite.root, suite.folder)
+                self.fingerprints.variables(suite.root, suite.folder)
             for target in (suite.targets.targets[name] for name in suite.used_targets):
                 if target.stores_answers:
                     with suppress(AttemptError):  # as above
@@ -82,7 +79,6 @@ class Engine:
         """Prepares a tree for its suites, once: `setup`, then `prepare` there. Raises AttemptError
         of kind `prepare` when one of them fails."""
         await self._preparation.run(tree)
-        await self._judge_trees.link_rest(tree)
 
 
 @asynccontextmanager
@@ -90,10 +86,8 @@ async def assemble_engine(
     settings: Settings,
     workspace: Path,
     suites: Iterable[Suite],
-    variables: Variables,
     fingerprints: Fingerprints,
     preparation: Preparation,
-    judge_trees: JudgeTrees,
     *,
     cache: Mode | None,
     permissions: Permissions | None,
@@ -101,9 +95,10 @@ async def assemble_engine(
     """An engine for the `suites` of head and of base, which has read all their files.
 
     Its programs run as those of the `preparation`. `cache` is what it does with stored replies,
-    whose folder is in `workspace` (absolute). `variables` returns what `${{ }}` in targets may
-    name, as far as `permissions` allow it. At the end no process of a program is left."""
-    children = preparation.children
+    whose folder is in `workspace` (absolute). Targets may name the variables of the `fingerprints`
+    as far as `permissions` allow it. At the end no process of a program is left."""
+    children, judge_trees = preparation.children, preparation.judge_trees
+    variables = fingerprints.variables
     async with open_scratch(children.isolation) as scratch:
         sentences = Counter[str]()
         budget = Budget(settings.max_cost_usd)
@@ -142,10 +137,9 @@ async def assemble_engine(
             client,
             stored,
             preparation,
-            judge_trees,
             sentences,
         )
-        await asyncio.to_thread(engine.load, suites, variables)
+        await asyncio.to_thread(engine.load, suites)
         try:
             yield engine
         finally:

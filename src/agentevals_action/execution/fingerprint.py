@@ -29,7 +29,7 @@ class Fingerprints:
         tracked: Mapping[Path, TrackedFiles] | None = None,
         files: FileDigests | None = None,
     ) -> None:
-        self._variables, self._tracked = variables, tracked or {}
+        self.variables, self._tracked = variables, tracked or {}
         paths = [path for files in self._tracked.values() for path in files.ids]
         self._given, self._watch = tuple(watch), useful(watch, paths) if paths else tuple(watch)
         self._files = files or FileDigests()
@@ -39,7 +39,7 @@ class Fingerprints:
         """The fingerprints of the same trees by other rules of `watch`."""
         if tuple(watch) == self._given:
             return self
-        return Fingerprints(watch, self._variables, self._tracked, self._files)
+        return Fingerprints(watch, self.variables, self._tracked, self._files)
 
     def of(self, suite: Suite, test: Test) -> Fingerprint:
         """Question, grading and agent of one test."""
@@ -71,7 +71,7 @@ class Fingerprints:
         key = suite.root, suite.path
         if key not in self._suites:
             try:
-                variables = self._variables(suite.root, suite.folder)
+                variables = self.variables(suite.root, suite.folder)
             except AttemptError:  # reported by the call of the target
                 variables = {}
             tracked = self._tracked.get(suite.root, TrackedFiles())

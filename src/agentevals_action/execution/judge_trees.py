@@ -24,8 +24,8 @@ class JudgeTrees:
 
     Attack: an agent rewrites the script, a module that it imports, or data that it reads."""
 
-    def __init__(self, trees: Mapping[Path, Path]) -> None:
-        self._trees = trees
+    def __init__(self, trees: Mapping[Path, Path] | None = None) -> None:
+        self._trees = trees or {}
         self._linked: set[Path] = set()
         self._links: set[Path] = set()
         self._modules: set[str] = set()

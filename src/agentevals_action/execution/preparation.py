@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.system import process
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.isolation import ChildUser
@@ -26,7 +27,8 @@ class Preparation:
     """The two commands of a run; None where the input is empty.
 
     `setup` runs once, in `folder` (absolute), as the user of the action; `log` takes its output.
-    `children` has the variables and the users of all programs of the run.
+    `children` has the variables and the users of all programs of the run, `judge_trees` the trees
+    of its judges.
     With an `obstacle` it does not run, and this is the reason."""
 
     setup: str | None
@@ -35,6 +37,7 @@ class Preparation:
     children: ChildContext
     log: LogSection
     obstacle: str = ""
+    judge_trees: JudgeTrees = field(default_factory=JudgeTrees)
     #: The error of `prepare` in each tree, and that of `setup` under None; None for a success.
     _errors: dict[Path | None, AttemptError | None] = field(default_factory=dict)
     _locks: dict[Path | None, asyncio.Lock] = field(
@@ -42,7 +45,8 @@ class Preparation:
     )
 
     async def run(self, tree: Path) -> None:
-        """Prepares a tree for its suites: `setup` if it has not run yet, then `prepare`, once.
+        """Prepares a tree for its suites: `setup` if it has not run yet, then `prepare`, once; then
+        its judge tree.
 
         Raises AttemptError of kind `prepare` when a command fails. A failed `setup` fails for every
         tree. No command is repeated.
@@ -52,6 +56,7 @@ class Preparation:
         if prepare := self.prepare:
             user = self.children.isolation.choose_user(tree)
             await self._once(tree, lambda: self._run("prepare", prepare, tree, user=user))
+        await self.judge_trees.link_rest(tree)
 
     async def _once(self, key: Path | None, run: Callable[[], Awaitable[object]]) -> None:
         async with self._locks[key]:

@@ -16,7 +16,6 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.execution.engine import Engine, assemble_engine
 from agentevals_action.execution.executor import SuiteExecutor
 from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.execution.judge_trees import JudgeTrees
 from agentevals_action.execution.preparation import Preparation
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.runner import Runner
@@ -59,10 +58,8 @@ async def engine_in(
         settings,
         root,
         (),
-        lambda _root, _folder: {},
         Fingerprints(),
         preparation,
-        JudgeTrees({}),
         cache=None,
         permissions=None,
     ) as engine:

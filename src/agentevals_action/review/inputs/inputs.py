@@ -53,14 +53,13 @@ class ReviewInputs:
     """All inputs of the decision except the results. They are read before the first program of the
     change starts.
 
-    `variables` returns what `${{ }}` in targets may name, as far as the `permissions` allow it. A
-    shard runs a `part` of the plan, other runs all of it; `kept` are its results that stay from an
-    earlier run, `suites` are all of head, `edits` those of each suite that both sides have. `facts`
-    are those of the run that are known before it, `packages` those of each tree."""
+    Targets may name variables as far as the `permissions` allow it. A shard runs a `part` of the
+    plan, other runs all of it; `kept` are its results that stay from an earlier run, `suites` are
+    all of head, `edits` those of each suite that both sides have. `facts` are those of the run that
+    are known before it, `packages` those of each tree."""
 
     request: ReviewRequest
     base: Base
-    variables: Variables
     permissions: Permissions | None
     fingerprints: Fingerprints
     part: Plan
@@ -226,7 +225,6 @@ def _select(
     return ReviewInputs(
         request,
         base,
-        variables,
         permissions,
         fingerprints,
         part,

@@ -27,10 +27,8 @@ async def open_engine(inputs: ReviewInputs) -> AsyncIterator[Engine]:
             divided_budget(request.settings),
             request.workspace.folder,
             (*part.head.values(), *part.base.values()),
-            inputs.variables,
             inputs.fingerprints,
-            _preparation(inputs),
-            judge_trees,
+            _preparation(inputs, judge_trees),
             cache=request.cache,
             permissions=inputs.permissions,
         ) as engine,
@@ -56,7 +54,7 @@ async def _open_judge_trees(inputs: ReviewInputs) -> AsyncIterator[JudgeTrees]:
         yield JudgeTrees(trees)
 
 
-def _preparation(inputs: ReviewInputs) -> Preparation:
+def _preparation(inputs: ReviewInputs, judge_trees: JudgeTrees) -> Preparation:
     """Attack: `setup: npm ci` runs scripts of the pull request as root. It runs in base's tree."""
     request, base = inputs.request, inputs.base
     workspace, settings = request.workspace, request.settings
@@ -66,4 +64,6 @@ def _preparation(inputs: ReviewInputs) -> Preparation:
     folder, obstacle = base.root or workspace.folder, ""
     if base.root is None and base.problem:
         obstacle = f"it runs in the tree of base, and {base.problem}"
-    return Preparation(settings.setup, settings.prepare, folder, children, log, obstacle)
+    return Preparation(
+        settings.setup, settings.prepare, folder, children, log, obstacle, judge_trees
+    )
