@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,6 +19,8 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.runners.commands import filled
 from agentevals_action.runners.formats import FORMATS
 from agentevals_action.runners.formats.base import Format, Row, Selection
+from agentevals_action.suites.checkout import Checkout
+from agentevals_action.suites.configuration_file import Configuration, ConfigurationFile
 from tests.support import suites
 
 DATA = Path(__file__).resolve().parents[1] / "data/runners"
@@ -104,3 +106,16 @@ def started(
     )
     assert done.returncode in known.exit_codes, done.stdout + done.stderr
     return known.read(results, suite)
+
+
+def checkout(root: Path, files: Iterable[str], *runners: Runner, below: str = ".") -> Checkout:
+    """A checkout of these files, all tracked, whose configuration has these entries."""
+    known = tuple(sorted(files))
+    content = Configuration(runners=runners)
+    return Checkout(
+        root,
+        (root / below).resolve(),
+        known,
+        frozenset(known),
+        configuration=ConfigurationFile(content),
+    )

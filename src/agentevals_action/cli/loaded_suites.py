@@ -5,54 +5,18 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from agentevals_action.cli.options import as_environment
 from agentevals_action.errors import AgentEvalsError, GitError
-from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.suite import BrokenSuite, Suite
-from agentevals_action.runners.suites import find_all
+from agentevals_action.runners import suites
+from agentevals_action.runners.suites import LoadedSuites
 from agentevals_action.settings import Settings
-from agentevals_action.suites import checkout as checkouts
-from agentevals_action.suites.checkout import Checkout
-from agentevals_action.suites.configuration_file import ConfigurationFile, read_configuration
+from agentevals_action.suites.checkout import Checkout, check_inputs, no_suite, require_valid
+from agentevals_action.suites.configuration_file import read_configuration
 from agentevals_action.system.git import GitRepository
-
-
-@dataclass(frozen=True)
-class LoadedSuites:
-    """Suites with the settings that they were loaded by; `given` are those without the
-    configuration file's. `folder` is the root of the repository, or the current folder where there
-    is none. `errors` are those of the configurations that name
-    suites, `warnings` those about files of other tools."""
-
-    folder: Path
-    repository: GitRepository | None
-    environ: Mapping[str, str]
-    configuration: ConfigurationFile
-    given: Settings
-    settings: Settings
-    checkout: Checkout
-    suites: tuple[Suite | BrokenSuite, ...]
-    errors: tuple[Diagnostic, ...]
-    warnings: tuple[Diagnostic, ...]
-
-    @property
-    def valid(self) -> list[Suite]:
-        """The suites without errors."""
-        return [suite for suite in self.suites if isinstance(suite, Suite)]
-
-    @property
-    def broken(self) -> list[BrokenSuite]:
-        """The suites with errors."""
-        return [suite for suite in self.suites if isinstance(suite, BrokenSuite)]
-
-    def all_valid(self) -> tuple[Suite, ...]:
-        """All suites; InvalidInput with all errors if one has errors."""
-        return checkouts.require_valid(self.suites)
 
 
 async def open_repository() -> tuple[Path, GitRepository | None]:
@@ -69,32 +33,18 @@ async def load_suites(
 ) -> LoadedSuites:
     """Loads the suites in `paths`, or all of the repository if it is empty. InvalidInput if there
     are none, or if a configuration that names suites has errors, which are kept on request."""
-    environ = dict(os.environ)
     folder, repository = await open_repository()
     given = Settings.from_environ(as_environment(inputs))
     configuration = await asyncio.to_thread(read_configuration, folder)
-    settings = configuration.complete(given)
-    checkout = await Checkout.at(folder, settings, repository)
-    found = await asyncio.to_thread(
-        find_all, checkout, settings, configuration, folder, environ, paths
-    )
-    checkouts.check_inputs(settings, folder, found.suites)
+    settings, environ = configuration.complete(given), dict(os.environ)
+    checkout = await Checkout.at(folder, settings, configuration, environ, repository)
+    loaded = await asyncio.to_thread(suites.load_suites, checkout, paths)
+    check_inputs(checkout, loaded.suites)
     if not keeps_errors:
-        checkouts.require_valid((), found.errors)
-    if not found.suites and not found.errors:
-        raise checkouts.no_suite(checkout, settings, others=found.warnings)
-    return LoadedSuites(
-        folder,
-        repository,
-        environ,
-        configuration,
-        given,
-        settings,
-        checkout,
-        found.suites,
-        found.errors,
-        found.warnings,
-    )
+        require_valid((), loaded.errors)
+    if not loaded.suites and not loaded.errors:
+        raise no_suite(checkout, others=loaded.warnings)
+    return loaded
 
 
 def complete_tests(ctx: click.Context, _: click.Parameter, incomplete: str) -> Sequence[str]:
@@ -108,7 +58,7 @@ def complete_tests(ctx: click.Context, _: click.Parameter, incomplete: str) -> S
 
 def _complete_suites(_: click.Context, __: click.Parameter, incomplete: str) -> Sequence[str]:
     """The paths of the suites that begin so, from the current folder."""
-    files = (each.folder / suite.path for each in _load() for suite in each.suites)
+    files = (each.checkout.folder / suite.path for each in _load() for suite in each.suites)
     return _beginning(incomplete, map(os.path.relpath, files))
 
 

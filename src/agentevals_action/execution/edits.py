@@ -58,8 +58,8 @@ class _Side:
 
 
 def find_edits(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
-    """The edits of a suite that both sides have: of the tests of both, or of the files and the entry
-    of its runner, whose tests are not known yet."""
+    """The edits of a suite that both sides have: of the tests of both, or of the files and the
+    entry of its runner, whose tests are not known yet."""
     if head.program or base.program:
         return SuiteEdits(tuple(_edits_of_runner(fingerprints, head, base)))
     return _edits_of_tests(fingerprints, head, base)

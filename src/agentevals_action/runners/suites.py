@@ -13,9 +13,13 @@ from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import MAX_NAME, BrokenSuite, Suite
 from agentevals_action.runners.commands import find_problems, split_commands
 from agentevals_action.runners.formats import FORMATS
-from agentevals_action.settings import Settings
-from agentevals_action.suites.checkout import Checkout, load_all, open_catalog, suites_in
-from agentevals_action.suites.configuration_file import ConfigurationFile
+from agentevals_action.suites.checkout import (
+    Checkout,
+    load_all,
+    open_catalog,
+    require_valid,
+    suites_in,
+)
 from agentevals_action.suites.find import FOLDER, is_chosen, is_searched, list_files
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_regular
@@ -30,56 +34,57 @@ _AROUND = re.compile(r"^(file|python|exec|javascript|ruby):(//)?|:[A-Za-z_]\w*$"
 
 
 @dataclass(frozen=True)
-class AllSuites:
+class LoadedSuites:
     """The suites of a checkout, ours and those of runners, the errors of the configurations that
     name suites, and warnings about files of other tools."""
 
-    suites: tuple[Suite | BrokenSuite, ...] = ()
-    errors: tuple[Diagnostic, ...] = ()
-    warnings: tuple[Diagnostic, ...] = ()
+    checkout: Checkout
+    suites: tuple[Suite | BrokenSuite, ...]
+    errors: tuple[Diagnostic, ...]
+    warnings: tuple[Diagnostic, ...]
+
+    @property
+    def valid(self) -> list[Suite]:
+        """The suites without errors."""
+        return [suite for suite in self.suites if isinstance(suite, Suite)]
+
+    @property
+    def broken(self) -> list[BrokenSuite]:
+        """The suites with errors."""
+        return [suite for suite in self.suites if isinstance(suite, BrokenSuite)]
+
+    def all_valid(self) -> tuple[Suite, ...]:
+        """All suites; InvalidInput with all errors if one has errors."""
+        return require_valid(self.suites)
 
 
-def find_all(
-    checkout: Checkout,
-    settings: Settings,
-    configuration: ConfigurationFile,
-    folder: Path,
-    environ: Mapping[str, str],
-    paths: Sequence[Path] = (),
-) -> AllSuites:
-    """Finds and loads the suites of a checkout by the settings of a command; only those that are
-    named, or lie below a named folder, when paths are given. InvalidInput for a path without a
-    suite."""
-    of_runners, errors = find_runner_suites(checkout, configuration.content.runners or ())
-    catalog = open_catalog(checkout, settings, folder, environ, configuration.content.skills)
-    found = suites_in(checkout, settings, paths, (*of_runners, *catalog.skills.paths))
+def load_suites(checkout: Checkout, paths: Sequence[Path] = ()) -> LoadedSuites:
+    """Finds and loads the suites of a checkout; only those that are named, or lie below a named
+    folder, when paths are given. InvalidInput for a path without a suite."""
+    of_runners, errors = find_runner_suites(checkout)
+    catalog = open_catalog(checkout)
+    found = suites_in(checkout, paths, (*of_runners, *catalog.skills.paths))
     suites = load_all(checkout, catalog, found.paths, of_runners)
     named = {file.path for suite in suites for file in suite.files}
     warnings = (*found.warnings, *catalog.skills.warnings)
     others = tuple(each for each in warnings if each.location.path not in named)
-    return AllSuites(suites, (*errors, *found.errors), others)
+    return LoadedSuites(checkout, suites, (*errors, *found.errors), others)
 
 
-def files_of_all(
-    checkout: Checkout,
-    settings: Settings,
-    configuration: ConfigurationFile,
-    folder: Path,
-    environ: Mapping[str, str],
-    found: Sequence[Suite | BrokenSuite],
-) -> Mapping[str, bool]:
-    """The paths of the suites that were `found`, of those that `suites`, `working-directory` or the
+def files_of_all(loaded: LoadedSuites) -> Mapping[str, bool]:
+    """The paths of suites that were loaded, of those that `suites`, `working-directory` or the
     command line leave to other runs, and of all files that they name, and whether each is known to
     be a part of suites alone."""
-    whole = replace(checkout, below=checkout.root, missing=frozenset())
-    every = settings.model_copy(update={"suites": ()})
-    of_runners, _ = find_runner_suites(whole, configuration.content.runners or ())
-    catalog = open_catalog(whole, every, folder, environ, configuration.content.skills)
-    known = {suite.path for suite in found}
-    paths = suites_in(whole, every, (), (*of_runners, *catalog.skills.paths)).paths
+    every = loaded.checkout.settings.model_copy(update={"suites": ()})
+    root = loaded.checkout.root
+    whole = replace(loaded.checkout, below=root, missing=frozenset(), settings=every)
+    of_runners, _ = find_runner_suites(whole)
+    catalog = open_catalog(whole)
+    known = {suite.path for suite in loaded.suites}
+    paths = suites_in(whole, (), (*of_runners, *catalog.skills.paths)).paths
     others = [path for path in paths if path not in known]
     files: dict[str, bool] = {}
-    for suite in (*found, *load_all(whole, catalog, others, of_runners)):
+    for suite in (*loaded.suites, *load_all(whole, catalog, others, of_runners)):
         files.setdefault(suite.path, True)
         for file in suite.files:
             files[file.path] = files.get(file.path, True) and file.belongs_to(suite.path)
@@ -87,10 +92,11 @@ def files_of_all(
 
 
 def find_runner_suites(
-    checkout: Checkout, runners: Sequence[Runner]
+    checkout: Checkout,
 ) -> tuple[Mapping[str, Suite], Sequence[Diagnostic]]:
     """The suites by path that the entries match below the searched folder of a checkout, and the
     errors of entries."""
+    runners = checkout.configuration.content.runners or ()
     suites: dict[str, Suite] = {}
     errors: list[Diagnostic] = []
     every = _list_files(checkout, runners) if runners else ()

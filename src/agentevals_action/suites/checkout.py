@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import InvalidInput
@@ -11,6 +11,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.settings import Settings
+from agentevals_action.suites.configuration_file import ConfigurationFile
 from agentevals_action.suites.find import (
     DEFAULT_PATTERNS,
     FoundSuites,
@@ -19,7 +20,7 @@ from agentevals_action.suites.find import (
     list_files,
     unnamed_suites,
 )
-from agentevals_action.suites.find_skills import SkillSettings, find_skill_suites
+from agentevals_action.suites.find_skills import find_skill_suites
 from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.other_formats import other_format
 from agentevals_action.suites.proposed_runners import propose_runners
@@ -35,19 +36,29 @@ _BUILT = frozenset({"build", "dist", "site-packages", "target"})
 class Checkout:
     """A tree with suites: `root` is the repository's (absolute), `below` the searched folder,
     `files` the paths that git knows (None outside a repository), `tracked` those that it tracks,
-    `missing` those of them that must be on disk and are not."""
+    `missing` those of them that must be on disk and are not.
+
+    The suites are found by the `settings`, which name paths from `folder`, and by the tree's own
+    `configuration`; `environ` are the variables of the step."""
 
     root: Path
     below: Path
     files: tuple[str, ...] | None
     tracked: frozenset[str] = frozenset()
     missing: frozenset[str] = frozenset()
+    folder: Path = Path()
+    settings: Settings = field(default_factory=lambda: Settings.model_validate({}))
+    configuration: ConfigurationFile = field(default_factory=ConfigurationFile)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    repository: GitRepository | None = None
 
     @classmethod
     async def at(
         cls,
         folder: Path,
         settings: Settings,
+        configuration: ConfigurationFile,
+        environ: Mapping[str, str],
         repository: GitRepository | None,
         *,
         is_commit: bool = False,
@@ -64,23 +75,28 @@ class Checkout:
                 f"`working-directory` {name!r} is not a folder of the repository",
                 "name a folder below the workspace",
             )
-        if listing is None:
-            return cls(root, below, None)
-        missing = listing.missing if is_commit else frozenset[str]()
-        return cls(root, below, listing.files, listing.tracked, missing)
+        return cls(
+            root,
+            below,
+            listing.files if listing else None,
+            listing.tracked if listing else frozenset(),
+            listing.missing if listing and is_commit else frozenset(),
+            folder,
+            settings,
+            configuration,
+            environ,
+            repository,
+        )
 
 
 def suites_in(
-    checkout: Checkout,
-    settings: Settings,
-    paths: Sequence[Path] = (),
-    of_runners: Collection[str] = (),
+    checkout: Checkout, paths: Sequence[Path], of_runners: Collection[str]
 ) -> FoundSuites:
     """The suites of a checkout, with those of runners (their paths); only those that are named, or
     lie below a named folder, when paths are given."""
     if not paths:
-        return _search(checkout, checkout.below, settings, of_runners)
-    named = [_named(checkout, settings, path, of_runners) for path in paths]
+        return _search(checkout, of_runners)
+    named = [_named(checkout, path, of_runners) for path in paths]
     return FoundSuites(
         tuple(dict.fromkeys(path for found in named for path in found.paths)),
         tuple(dict.fromkeys(error for found in named for error in found.errors)),
@@ -88,12 +104,10 @@ def suites_in(
     )
 
 
-def _search(
-    checkout: Checkout, below: Path, settings: Settings, of_runners: Collection[str]
-) -> FoundSuites:
-    """The suites below a folder. One that a sparse checkout lacks on both sides must not be taken
-    for no suite."""
-    patterns, missing = settings.suites, checkout.missing
+def _search(checkout: Checkout, of_runners: Collection[str]) -> FoundSuites:
+    """The suites below the searched folder. One that a sparse checkout lacks on both sides must not
+    be taken for no suite."""
+    below, patterns, missing = checkout.below, checkout.settings.suites, checkout.missing
     found = find_suites(checkout.root, below, patterns, checkout.files, missing)
     hidden = [path for path in found.paths if path in missing]
     hidden += hidden_configurations(missing)
@@ -109,9 +123,7 @@ def _search(
     return replace(found, paths=tuple(sorted({*found.paths, *inside})), warnings=tuple(others))
 
 
-def _named(
-    checkout: Checkout, settings: Settings, path: Path, of_runners: Collection[str]
-) -> FoundSuites:
+def _named(checkout: Checkout, path: Path, of_runners: Collection[str]) -> FoundSuites:
     absolute = path.resolve()
     if not absolute.is_relative_to(checkout.root):
         raise InvalidInput(
@@ -126,32 +138,29 @@ def _named(
         raise InvalidInput(
             f"there is no file or folder {path}", "name a suite, or a folder that contains some"
         )
-    found = _search(checkout, absolute, settings, of_runners)
+    inside = replace(checkout, below=absolute)
+    found = _search(inside, of_runners)
     if found == FoundSuites():
-        raise no_suite(replace(checkout, below=absolute), settings)
+        raise no_suite(inside)
     return found
 
 
-def open_catalog(
-    checkout: Checkout,
-    settings: Settings,
-    folder: Path,
-    environ: Mapping[str, str],
-    skills: SkillSettings | None,
-) -> Catalog:
+def open_catalog(checkout: Checkout) -> Catalog:
     """What all suites of a checkout share, with the suites of its skills."""
-    files = checkout.files
+    settings, files = checkout.settings, checkout.files
+    targets = (checkout.folder / settings.targets).resolve() if settings.targets else None
     catalog = Catalog(
-        targets_file=(folder / settings.targets).resolve() if settings.targets else None,
+        targets_file=targets,
         target=settings.target,
         judge_target=settings.judge_target,
-        environ=environ,
+        environ=checkout.environ,
         allowed=frozenset(settings.env),
         strict=settings.strict,
         files=None if files is None else frozenset(files),
     )
     root, below = checkout.root, checkout.below
     known = files if files is not None else tuple(list_files(root))
+    skills = checkout.configuration.content.skills
     found = find_skill_suites(
         root, below, known, checkout.missing, skills, catalog.works_with_skills
     )
@@ -174,10 +183,11 @@ def load_all(
     return tuple(suite for suite in suites if suite.path not in named)
 
 
-def check_inputs(settings: Settings, folder: Path, suites: Sequence[Suite | BrokenSuite]) -> None:
+def check_inputs(checkout: Checkout, suites: Sequence[Suite | BrokenSuite]) -> None:
     """Raises InvalidInput for a targets file that does not exist, and for a target that no targets
     file of the suites has, whatever runs."""
-    if settings.targets and not (folder / settings.targets).is_file():
+    settings = checkout.settings
+    if settings.targets and not (checkout.folder / settings.targets).is_file():
         problem = f"the input `targets` names {settings.targets}, which does not exist"
         raise InvalidInput(problem, "name a targets file of the repository, or leave it out")
     tables = [suite.targets for suite in suites]
@@ -219,10 +229,7 @@ def require_valid(
 
 
 def no_suite(
-    checkout: Checkout,
-    settings: Settings,
-    deleted: Sequence[str] = (),
-    others: Sequence[Diagnostic] = (),
+    checkout: Checkout, deleted: Sequence[str] = (), others: Sequence[Diagnostic] = ()
 ) -> InvalidInput:
     """The error of a checkout without suites, with the files that may be meant; `deleted` are the
     paths of those that the change deletes, `others` the warnings about files of other tools."""
@@ -232,50 +239,51 @@ def no_suite(
     if deleted:
         advice = f"restore {plural(len(deleted), 'it', 'one of them')}, or write another EVAL.yaml"
         return InvalidInput(f"{problem}: the change deletes {list_paths(deleted)}", advice, files)
-    patterns = [pattern for pattern in settings.suites if not pattern.startswith("!")]
+    patterns = [pattern for pattern in checkout.settings.suites if not pattern.startswith("!")]
     if patterns:
         problem += (
             f": {list_paths(patterns)} in `suites` {plural(len(patterns), 'matches', 'match')} none"
         )
     else:
         problem += f"; looked for {list_paths(DEFAULT_PATTERNS)}"
-    advice = "; ".join(_hints(checkout, settings)) or (
+    advice = "; ".join(_hints(checkout)) or (
         "write an EVAL.yaml (`agentevals-action init` writes a first one), or correct `suites` and "
         "`working-directory`"
     )
     return InvalidInput(problem, advice, files)
 
 
-def overlooked(checkout: Checkout, settings: Settings, known: Collection[str]) -> str:
+def overlooked(checkout: Checkout, known: Collection[str]) -> str:
     """A notice about the suites that no pattern finds beside those that are `known`; empty without
     one."""
-    found = "; ".join(_unfound(checkout, settings, known))
+    found = "; ".join(_unfound(checkout, known))
     return f"not all suites run: {found}" if found else ""
 
 
-def _unfound(checkout: Checkout, settings: Settings, known: Collection[str] = ()) -> Iterator[str]:
+def _unfound(checkout: Checkout, known: Collection[str] = ()) -> Iterator[str]:
     """What to do with the suites that no pattern finds, or that git ignores, apart from copies that
     an installation or a build makes."""
     root, below, files = checkout.root, checkout.below, checkout.files
-    unnamed = unnamed_suites(root, below, files, settings.suites)
+    patterns = checkout.settings.suites
+    unnamed = unnamed_suites(root, below, files, patterns)
     if others := {path: name for path, name in unnamed.items() if path not in known}:
         name = PurePosixPath(next(iter(others.values()))).name
         has, them = plural(len(others), "has", "have"), plural(len(others), "it", "them")
         tests = f"{list_paths([*others])} {has} tests"
         yield f"{tests}: write `{name}` as name, or name {them} in `suites`"
-    on_disk = find_suites(root, below, settings.suites, None).paths if files is not None else ()
+    on_disk = find_suites(root, below, patterns, None).paths if files is not None else ()
     elsewhere = sorted({*on_disk} - {*(files or ())})
     if ignored := [path for path in elsewhere if _BUILT.isdisjoint(PurePosixPath(path).parts)]:
         yield f"git ignores {list_paths(ignored)}: correct `.gitignore`"
 
 
-def _hints(checkout: Checkout, settings: Settings) -> Iterator[str]:
+def _hints(checkout: Checkout) -> Iterator[str]:
     """What to do with the files that may be meant by suites."""
     root, below, files = checkout.root, checkout.below, checkout.files
     if left_out := find_suites(root, below, (), files).paths:
         globs = "write globs from the root of the repository, as `evals/**/*.yaml`"
         yield f"`suites` leaves out {list_paths(left_out)}: {globs}"
-    yield from _unfound(checkout, settings)
+    yield from _unfound(checkout)
     inside = [path for path in files or () if (root / path).is_relative_to(below)]
     if runners := propose_runners(root, inside):
         paths = [path for runner in runners for path in runner.paths]

@@ -11,8 +11,8 @@ from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.runner import Runner
 from agentevals_action.runners.suites import find_runner_suites
-from agentevals_action.suites.checkout import Checkout
 from tests.support import suites
+from tests.support.runners import checkout
 
 DATA = yaml.safe_load(Path("tests/data/python_tests.yaml").read_text(encoding="utf-8"))
 FILES: Mapping[str, str] = DATA["files"]
@@ -28,7 +28,7 @@ def digests(
     """The digest of each test of a suite in a repository of these files."""
     suites.write(root, files)
     runner = Runner.model_validate({"name": "pytest", "results": "junit", "suites": [path]})
-    found, _ = find_runner_suites(Checkout(root, root, tuple(files), frozenset(files)), [runner])
+    found, _ = find_runner_suites(checkout(root, files, runner))
     described = Fingerprints([read_rule(rule) for rule in watch]).of_runner(found[path])
     described.read()
     return {test: described.function(test) for test in (*TESTS, "test_made", "test_none")}

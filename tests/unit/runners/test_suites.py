@@ -9,8 +9,8 @@ import pytest
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.runners.suites import find_runner_suites
-from agentevals_action.suites.checkout import Checkout
 from tests.support import suites
+from tests.support.runners import checkout
 
 OWN = {"name": "ours", "results": "agentevals", "command": ["run", "{SUITE}", "{RESULTS}"]}
 
@@ -23,9 +23,7 @@ def find(
     root: Path, files: Mapping[str, str], *runners: Runner, below: str = "."
 ) -> tuple[Mapping[str, Suite], list[str]]:
     suites.write(root, files)
-    known = frozenset(files)
-    checkout = Checkout(root, (root / below).resolve(), tuple(sorted(known)), known)
-    found, errors = find_runner_suites(checkout, runners)
+    found, errors = find_runner_suites(checkout(root, files, *runners, below=below))
     return found, [error.message for error in errors]
 
 
@@ -63,8 +61,8 @@ def test_find__an_entry_that_is_wrong_has_no_suite(
     root = suites.write(tmp_path / "root", {"x.toml": ""})
     (tmp_path / "secret").write_text("")
     (root / "out.link").symlink_to(tmp_path / "secret")
-    checkout = Checkout(root, root, ("gone.txt", "out.link", "x.toml"))
-    found, (error,) = find_runner_suites(checkout, runners)
+    files = ("gone.txt", "out.link", "x.toml")
+    found, (error,) = find_runner_suites(checkout(root, files, *runners))
     assert error.message.startswith(expected)
     assert len(found) == len(runners) - 1
 

@@ -11,7 +11,6 @@ import click
 
 from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import (
-    LoadedSuites,
     complete_tests,
     load_suites,
     paths_argument,
@@ -27,6 +26,7 @@ from agentevals_action.model.target import Choice, Target
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.runners.commands import SUITE, filled, split_commands
+from agentevals_action.runners.suites import LoadedSuites
 from agentevals_action.settings import Settings
 from agentevals_action.system.redaction import Redactor, redact_record
 from agentevals_action.validation.field_errors import did_you_mean
@@ -80,8 +80,8 @@ async def command(test: str, paths: tuple[Path, ...], **inputs: str | None) -> i
     output.print_warnings(
         f"{broken.path} has errors and was not searched" for broken in loaded.broken
     )
-    settings = loaded.settings
-    redactor = Redactor.from_environ(loaded.environ, settings.env)
+    settings = loaded.checkout.settings
+    redactor = Redactor.from_environ(loaded.checkout.environ, settings.env)
     explained += [effective_test(suite, found_test, settings) for suite, found_test in found]
     output.print_yaml(redact_record(each, redactor) for each in explained)
     return ExitCode.PASSED
@@ -105,7 +105,8 @@ def _find(loaded: LoadedSuites, wanted: str, *, is_required: bool) -> Iterable[t
 
 def _suite_of_runner(suite: Suite, runner: Runner, loaded: LoadedSuites) -> dict[str, Any]:
     """A suite of a runner as JSON data. Which of its tests are gates is known from its last run."""
-    results = loaded.folder / loaded.settings.report_dir / HEAD_RESULTS
+    checkout = loaded.checkout
+    results = checkout.folder / checkout.settings.report_dir / HEAD_RESULTS
     tests: list[str] = []
     with suppress(AgentEvalsError):  # there are none, or they cannot be read
         own = [row for row in read_results(results) if row.eval_path == suite.path]
@@ -124,7 +125,7 @@ def _suite_of_runner(suite: Suite, runner: Runner, loaded: LoadedSuites) -> dict
         "again": again,
         "gates": gates if tests else "known when the runner has run",
         "files": [{"path": file.path, "role": file.role} for file in suite.files],
-        "watch": [str(rule) for rule in loaded.settings.watch_rules if rule.affects(suite.path)],
+        "watch": [str(rule) for rule in checkout.settings.watch_rules if rule.affects(suite.path)],
     }
 
 

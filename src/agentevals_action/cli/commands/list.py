@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from agentevals_action.cli import output
-from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites, paths_argument
-from agentevals_action.cli.options import READ_INPUTS, input_options, json_option
+from agentevals_action.cli.loaded_suites import load_suites, paths_argument
+from agentevals_action.cli.options import READ_INPUTS, as_environment, input_options, json_option
 from agentevals_action.errors import ExitCode
 from agentevals_action.github import events
 from agentevals_action.model.suite import BrokenSuite, Suite
@@ -20,7 +20,8 @@ from agentevals_action.review.inputs import base_tree
 from agentevals_action.review.inputs.changed_files import Head, read_change
 from agentevals_action.review.inputs.notices import describe_uncovered
 from agentevals_action.review.inputs.selection import select_suites
-from agentevals_action.runners.suites import files_of_all
+from agentevals_action.runners.suites import LoadedSuites, files_of_all
+from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
 
@@ -37,7 +38,8 @@ async def command(
     reasons: dict[str, tuple[str, ...]] = {suite.path: () for suite in loaded.suites}
     notice = ""
     if base is not None:
-        reasons, notice = await _affected(loaded, base)
+        given = Settings.from_environ(as_environment(inputs))
+        reasons, notice = await _affected(loaded, base, given)
     listed = [suite for suite in loaded.suites if suite.path in reasons]
     output.print_warnings(loaded.warnings)
     console.print_sentences(filter(None, [notice]), sys.stderr)
@@ -50,22 +52,22 @@ async def command(
     return ExitCode.INVALID if has_errors else ExitCode.PASSED
 
 
-async def _affected(loaded: LoadedSuites, revision: str) -> tuple[dict[str, tuple[str, ...]], str]:
+async def _affected(
+    loaded: LoadedSuites, revision: str, given: Settings
+) -> tuple[dict[str, tuple[str, ...]], str]:
     """The reasons of each suite that the change since the revision affects, and a sentence about
     files that no suite covers."""
-    repository = loaded.repository or await GitRepository.open(loaded.folder)
-    settings, environ, job_suites = loaded.settings, loaded.environ, loaded.suites
+    checkout = loaded.checkout
+    repository = checkout.repository or await GitRepository.open(checkout.folder)
+    settings = checkout.settings
     job = events.local_job(await repository.head(), revision, settings)
     base = await base_tree.resolve_base(repository, job, job.head_sha)
     async with AsyncExitStack() as opened:
         if base.sha is not None:
             tree = await opened.enter_async_context(base_tree.base_worktree(repository, base.sha))
             base = replace(base, root=tree)
-            base = await base_tree.with_suites(base, settings, loaded.given, environ)
-        covered = files_of_all(
-            loaded.checkout, settings, loaded.configuration, loaded.folder, environ, job_suites
-        )
-        head = Head(loaded.checkout, job_suites, covered)
+            base = await base_tree.with_suites(base, settings, given, checkout.environ)
+        head = Head(checkout, loaded.suites, files_of_all(loaded))
         everything = job.select == "all"
         change = await read_change(repository, head, base, settings, everything=everything)
     found = select_suites(loaded.suites, change)

@@ -87,7 +87,7 @@ async def command(
     --check, whether each answers."""
     loaded = await load_suites(inputs, paths)
     suites = loaded.all_valid()
-    environ, settings = loaded.environ, loaded.settings
+    environ, settings = loaded.checkout.environ, loaded.checkout.settings
     variables = cache(partial(read_variables, environ))
     listed = _find_targets(suites, names, variables)
     with keeping_secrets(suites, variables, environ, settings.env):

@@ -10,13 +10,14 @@ from typing import Any
 import click
 
 from agentevals_action.cli import output
-from agentevals_action.cli.loaded_suites import LoadedSuites, load_suites, paths_argument
+from agentevals_action.cli.loaded_suites import load_suites, paths_argument
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option
 from agentevals_action.errors import ExitCode
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.runners.commands import split_commands
+from agentevals_action.runners.suites import LoadedSuites
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.configuration_file import read_quarantines
@@ -32,7 +33,7 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
     """Read suites and report every error with file, line and column; print the commands of
     runners."""
     loaded = await load_suites(inputs, paths, keeps_errors=True)
-    quarantine = read_quarantines(loaded.configuration, datetime.now(UTC).date())
+    quarantine = read_quarantines(loaded.checkout.configuration, datetime.now(UTC).date())
     checked = [(suite, await _errors(suite, loaded)) for suite in loaded.suites]
     errors = distinct([quarantine.errors, loaded.errors, *(found for _, found in checked)])
     of_suites = (warning for suite in loaded.valid for warning in suite.warnings)
@@ -54,7 +55,7 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
             f"{suite.path}: valid, {output.describe_tests(suite)}" for suite in valid
         )
         for runner in runners:
-            output.print_lines(_lines(runner, loaded.settings))
+            output.print_lines(_lines(runner, loaded.checkout.settings))
     return ExitCode.INVALID if errors else ExitCode.PASSED
 
 
@@ -111,4 +112,5 @@ async def _errors(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> tuple[Dia
 
 
 async def _is_ignored(file: Path, loaded: LoadedSuites) -> bool:
-    return loaded.repository is not None and await loaded.repository.ignores(file)
+    repository = loaded.checkout.repository
+    return repository is not None and await repository.ignores(file)

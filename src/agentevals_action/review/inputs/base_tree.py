@@ -16,7 +16,7 @@ from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.review.inputs.request import ReviewRequest
-from agentevals_action.runners.suites import files_of_all, find_all
+from agentevals_action.runners.suites import files_of_all, load_suites
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import Checkout, require_valid
 from agentevals_action.suites.configuration_file import read_configuration
@@ -204,20 +204,17 @@ async def with_suites(
     repository = GitRepository(root, environ=environ)
     if not (root / settings.working_directory).is_dir():
         return replace(base, tracked=(await repository.listing()).tracked, watch=watch)
-    checkout = await Checkout.at(root, settings, repository, is_commit=True)
-    found = await asyncio.to_thread(find_all, checkout, settings, configuration, root, environ)
+    checkout = await Checkout.at(root, settings, configuration, environ, repository, is_commit=True)
+    found = await asyncio.to_thread(load_suites, checkout)
     # Those of a runner's entry are head's to correct, too.
     in_file = [error for error in found.errors if error.location.path == FILE]
     require_valid((), [error for error in found.errors if error not in in_file])
-    covered = await asyncio.to_thread(
-        files_of_all, checkout, settings, configuration, root, environ, found.suites
-    )
     return replace(
         base,
         suites=found.suites,
         tracked=checkout.tracked,
         watch=watch,
-        covered=covered,
+        covered=await asyncio.to_thread(files_of_all, found),
         file_error=next(iter((*configuration.errors, *in_file)), None),
     )
 

@@ -33,7 +33,7 @@ from agentevals_action.review.inputs.notices import find_notices
 from agentevals_action.review.inputs.plan import Plan, find_plan, part_of_shard, select_tests
 from agentevals_action.review.inputs.request import ReviewRequest, Suites
 from agentevals_action.review.inputs.selection import Change, select_suites
-from agentevals_action.runners.suites import files_of_all, find_all
+from agentevals_action.runners.suites import files_of_all, load_suites
 from agentevals_action.suites.checkout import (
     Checkout,
     check_inputs,
@@ -103,21 +103,18 @@ async def _read_head(request: ReviewRequest, configuration: ConfigurationFile) -
     workspace, repository, run = request.workspace, request.repository, request.run
     folder, settings, environ = workspace.folder, workspace.settings, workspace.environ
     is_commit = request.job.event != "local"
-    checkout = await Checkout.at(folder, settings, repository, is_commit=is_commit)
+    checkout = await Checkout.at(
+        folder, settings, configuration, environ, repository, is_commit=is_commit
+    )
     require_decidable(settings.samples, settings.confirm, settings.alpha)
     await check_cache(settings, folder, environ)
-    paths = run.paths if run else ()
-    found = await asyncio.to_thread(
-        find_all, checkout, settings, configuration, folder, environ, paths
-    )
-    covered = await asyncio.to_thread(
-        files_of_all, checkout, settings, configuration, folder, environ, found.suites
-    )
-    suites: Suites = found.suites
-    check_inputs(settings, folder, suites)
+    loaded = await asyncio.to_thread(load_suites, checkout, run.paths if run else ())
+    covered = await asyncio.to_thread(files_of_all, loaded)
+    suites: Suites = loaded.suites
+    check_inputs(checkout, suites)
     if run or not suites:
-        suites = require_valid(suites, found.errors)
-    head = Head(checkout, suites, covered, found.errors, found.warnings)
+        suites = require_valid(suites, loaded.errors)
+    head = Head(checkout, suites, covered, loaded.errors, loaded.warnings)
     if repository is None or not request.job.head_sha:
         return head
     return replace(
@@ -141,7 +138,7 @@ async def _read_inputs(
     folder, repository = request.workspace.folder, request.repository
     if not head.suites:
         deleted = [suite.path for suite in base.suites]
-        raise await asyncio.to_thread(no_suite, head.checkout, settings, deleted, head.warnings)
+        raise await asyncio.to_thread(no_suite, head.checkout, deleted, head.warnings)
     commit = None if job.event == "local" else head.commit
     change = await read_change(
         repository, head, base, settings, commit, everything=job.select == "all"

@@ -54,7 +54,7 @@ def find_notices(
     if request.job.event != "local":
         yield from _describe_disk(settings, head, running)
     if not (request.run and request.run.paths):
-        found = overlooked(head.checkout, settings, [suite.path for suite in head.suites])
+        found = overlooked(head.checkout, [suite.path for suite in head.suites])
         yield from filter(None, [found])
 
 
