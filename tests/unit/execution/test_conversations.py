@@ -10,8 +10,7 @@ from agentevals_action.execution.conversations import (
 )
 from agentevals_action.execution.resume import incomplete_conversations
 from agentevals_action.model.suite import Suite
-from agentevals_action.results.jsonl import read_results
-from tests.support import command, suites, targets
+from tests.support import suites, targets
 
 TURNS = (("a1", "a"), ("x", None), ("b1", "b"), ("a2", "a"), ("b2", "b"), ("a3", "a"))
 MODEL: Mapping[str, object] = {"provider": "openai", "model": "m"}
@@ -68,64 +67,3 @@ def test_incomplete_conversations__a_conversation_is_kept_completely_or_not_at_a
     assert incomplete(AGENT, "a1 x b1 b2 a3") == ["a1", "a3"]
     assert incomplete(AGENT, "b1 b2") == []
     assert incomplete(MODEL, "a1 x b1 b2 a3") == []
-
-
-#: Answers with how many turns it has heard, and notes each.
-PROGRAM = """\
-import pathlib, sys
-log = pathlib.Path("log.txt")
-heard = (log.read_text().split() if log.exists() else []) + [sys.argv[1]]
-log.write_text(" ".join(heard))
-print("fine")
-"""
-NOTED = "targets:\n  - {name: default, provider: cli, command: [python3, agent.py, '{EVAL_ID}']}\n"
-
-
-def conversations(folder: Path, value: str = "fine") -> Path:
-    asks = "input: q, assert: [{type: equals, value: fine}]"
-    last = f"input: q, assert: [{{type: equals, value: {value}}}]"
-    rows = [
-        f"{{id: {id}, {last if id == 'a2' else asks}{f', conversation_id: {talk}' if talk else ''}}}"
-        for id, talk in TURNS
-    ]
-    text = "name: suite\ntests:\n" + "".join(f"  - {row}\n" for row in rows)
-    return suites.write(
-        folder, {".agentv/targets.yaml": NOTED, "agent.py": PROGRAM, "EVAL.yaml": text}
-    )
-
-
-def heard(folder: Path) -> list[str]:
-    lines = (folder / "log.txt").read_text().split()
-    (folder / "log.txt").unlink()
-    return lines
-
-
-def ids(folder: Path) -> list[str]:
-    results_file = folder / "agentevals-report/results.jsonl"
-    return [result.eval_id for result in read_results(results_file)]
-
-
-def test_run__a_turn_is_not_sent_alone(tmp_path: Path) -> None:
-    conversations(tmp_path)
-
-    done = command.run(tmp_path, "run", "--test", "a2")
-
-    assert (done.code, heard(tmp_path), ids(tmp_path)) == (0, ["a1", "a2"], ["a1", "a2"])
-    assert "1 earlier turn of a conversation runs too" in done.err
-    done = command.run(tmp_path, "run", "--test", "x")
-    assert (heard(tmp_path), "earlier turn" in done.err) == (["x"], False)
-
-
-def test_run__resume_makes_a_conversation_again_completely(tmp_path: Path) -> None:
-    conversations(tmp_path)
-    assert command.run(tmp_path, "run", "--max-concurrency", "1").code == 0
-    assert len(heard(tmp_path)) == 6
-    conversations(tmp_path, "other")  # what is expected of the second turn is another by now
-
-    done = command.run(tmp_path, "run", "--resume")
-
-    assert done.code == 1
-    assert heard(tmp_path) == ["a1", "a2", "a3"]
-    assert ids(tmp_path) == [id for id, _ in TURNS]
-    assert "2 turns of conversations run again" in done.err
-    assert "3 of 6 tests are kept" in done.err
