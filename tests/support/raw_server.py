@@ -5,7 +5,6 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 TIMEOUT = 30  # seconds that a test may hang before it fails
@@ -103,12 +102,7 @@ class RawServer:
         self._threads[0].start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._socket.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join(TIMEOUT)

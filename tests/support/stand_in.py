@@ -7,7 +7,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from types import TracebackType
 from typing import Any, ClassVar, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -91,14 +90,9 @@ class StandIn(LoopbackServer, Generic[Request, Reply]):
         super().__init__(_handler(self))
         self._server.daemon_threads = False
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._closing.set()
-        super().__exit__(kind, error, trace)
+        super().__exit__(*error)
 
     def break_route(self, injected: InjectedFailure) -> None:
         """Failures of a route come in the order they were given."""

@@ -7,7 +7,6 @@ import termios
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 
 import pyte
 
@@ -94,12 +93,7 @@ class Terminal(AbstractContextManager["Terminal"]):
         self._stream.feed(part)
         return bool(part)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
         self.read_to_end()
