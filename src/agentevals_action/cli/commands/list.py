@@ -68,8 +68,7 @@ async def _affected(
             base = replace(base, root=tree)
             base = await base_tree.with_suites(base, settings, given, checkout.environ)
         head = Head(checkout, loaded.suites, files_of_all(loaded))
-        everything = job.select == "all"
-        change = await read_change(repository, head, base, settings, everything=everything)
+        change = await read_change(head, base, everything=job.select == "all")
     found = select_suites(loaded.suites, change)
     affected = {selection.path: selection.reasons for selection in found.selections}
     running = [suite for suite in loaded.valid if suite.path in affected]

@@ -12,8 +12,8 @@ from agentevals_action.model.quarantine import FILE, Quarantines
 from agentevals_action.model.run import CommentTemplate
 from agentevals_action.reports.markdown import texts as markdown
 from agentevals_action.review.inputs.base_tree import Base
-from agentevals_action.settings import Settings
-from agentevals_action.suites.configuration_file import ConfigurationFile, read_quarantines
+from agentevals_action.suites.checkout import Checkout
+from agentevals_action.suites.configuration_file import read_quarantines
 from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.targets_file import (
     NAME,
@@ -22,7 +22,6 @@ from agentevals_action.suites.targets_file import (
     read_targets_above,
 )
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.git import GitRepository
 from agentevals_action.targets.calls.client import resolve_target
 from agentevals_action.targets.calls.permissions import Permissions, used_variables
 from agentevals_action.targets.variables import read_variables
@@ -32,17 +31,18 @@ _TRUSTED = frozenset({"push", "local"})
 
 
 async def choose_template(
-    name: str | None, folder: Path, repository: GitRepository | None, base: Base, event: str
+    checkout: Checkout, base: Base, event: str
 ) -> tuple[CommentTemplate | None, Sequence[str]]:
     """The template that renders the comment, None for the packaged one, and notices about the
-    choice; `name` is its path in the tree of head, a `folder`. Raises InvalidInput when head's
-    template is missing or cannot make a comment.
+    choice; `checkout` is that of head. Raises InvalidInput when head's template is missing or
+    cannot make a comment.
 
     Attack: a pull request edits the template, and the comment states a pass or mentions people in
     the name of the bot."""
+    name, repository = checkout.settings.comment_template, checkout.repository
     if name is None:
         return None, ()
-    head = await asyncio.to_thread(_read_template, name, folder)
+    head = await asyncio.to_thread(_read_template, name, checkout.folder)
     await asyncio.to_thread(markdown.check_template, head)
     if event in _TRUSTED or not base.exists:
         return head, ()
@@ -72,21 +72,20 @@ def _read_template(name: str, folder: Path) -> CommentTemplate:
         raise InvalidInput(problem, "fix `comment-template`, or leave it out") from None
 
 
-async def choose_quarantines(
-    head: ConfigurationFile, repository: GitRepository | None, base: Base, event: str
-) -> Quarantines:
+async def choose_quarantines(checkout: Checkout, base: Base, event: str) -> Quarantines:
     """The quarantine of head and base. On a push the change is on its branch already, and the
     quarantine of head is in effect."""
-    content = None
-    if repository and base.sha:
-        content = await repository.show(base.sha, FILE) or b""
+    head, content = checkout.configuration, None
+    if checkout.repository and base.sha:
+        content = await checkout.repository.show(base.sha, FILE) or b""
     by_base, today = event != "push" and base.exists, datetime.now(UTC).date()
     return await asyncio.to_thread(read_quarantines, head, today, content, by_base=by_base)
 
 
-def read_permissions(base: Base, settings: Settings, environ: Mapping[str, str]) -> Permissions:
-    """The permissions of a pull request's targets, from the targets files of base. Without a tree
-    of base no variable is known from it."""
+def read_permissions(checkout: Checkout, base: Base) -> Permissions:
+    """The permissions of the targets of a pull request's `checkout`, from the targets files of
+    base. Without a tree of base no variable is known from it."""
+    settings, environ = checkout.settings, checkout.environ
     root, named = base.root, frozenset(settings.env)
     if root is None:
         return Permissions(named=named)

@@ -71,29 +71,22 @@ class Tree:
 
 
 async def read_change(
-    repository: GitRepository | None,
-    head: Head,
-    base: Base,
-    settings: Settings,
-    commit: str | None = None,
-    *,
-    everything: bool,
+    head: Head, base: Base, commit: str | None = None, *, everything: bool
 ) -> Change:
     """The change from base to a commit of head (None: to the working tree) with what both sides
     know about its files. Without a base, the changed files are unknown."""
     files, trees = None, dict[Path, Tree]()
-    if repository:
-        trees = await _read_trees(repository, head, base, settings)
+    if repository := head.checkout.repository:
+        trees = await _read_trees(repository, head, base)
         files = await repository.changed_files(base.sha, commit) if base.sha else None
     return await asyncio.to_thread(
-        _describe_change, files, head, base, trees, settings, everything=everything
+        _describe_change, files, head, base, trees, everything=everything
     )
 
 
-async def _read_trees(
-    repository: GitRepository, head: Head, base: Base, settings: Settings
-) -> dict[Path, Tree]:
+async def _read_trees(repository: GitRepository, head: Head, base: Base) -> dict[Path, Tree]:
     """The files of both sides by the root of the tree."""
+    settings = head.checkout.settings
     sides = {repository.root: (head.covered, head.uncommitted)}
     if base.root is not None:
         sides[base.root] = (base.covered, ())
@@ -116,12 +109,12 @@ def _describe_change(
     head: Head,
     base: Base,
     trees: Mapping[Path, Tree],
-    settings: Settings,
     *,
     everything: bool,
 ) -> Change:
     """The change of these files, with what both sides know about them: a file that only base's
     suites reference affects them, too. Blocks: links are looked up."""
+    settings = head.checkout.settings
     paths = [path for file in files or () for path in file.paths]
     renamed = {old: file.path for file in files or () for old in file.paths[1:]}
     replies = [NamedFile(path, "stored reply") for path in edited_replies(paths, settings)]

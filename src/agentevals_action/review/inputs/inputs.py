@@ -89,7 +89,7 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
                 base = Base(suites=tuple(head.suites))
             has_base = request.job.base.kind != "none"
             head, base = await asyncio.to_thread(leave_out_unusable, head, base, has_base=has_base)
-            inputs = await _read_inputs(request, configuration, head, base, variables, started)
+            inputs = await _read_inputs(request, head, base, variables, started)
             # Not before: an input that is wrong removes no earlier report.
             with suppress(OutputError):  # reported when the results are written
                 keeps = bool(request.run)
@@ -126,25 +126,16 @@ async def _read_head(request: ReviewRequest, configuration: ConfigurationFile) -
 
 
 async def _read_inputs(
-    request: ReviewRequest,
-    configuration: ConfigurationFile,
-    head: Head,
-    base: Base,
-    variables: Variables,
-    started: datetime,
+    request: ReviewRequest, head: Head, base: Base, variables: Variables, started: datetime
 ) -> ReviewInputs:
     """Reads what decides. Raises AgentEvalsError when nothing can be reviewed."""
-    job, run, settings = request.job, request.run, request.settings
-    folder, repository = request.workspace.folder, request.repository
+    job, run, settings, checkout = request.job, request.run, request.settings, head.checkout
     if not head.suites:
         deleted = [suite.path for suite in base.suites]
-        raise await asyncio.to_thread(no_suite, head.checkout, deleted, head.warnings)
+        raise await asyncio.to_thread(no_suite, checkout, deleted, head.warnings)
     commit = None if job.event == "local" else head.commit
-    change = await read_change(
-        repository, head, base, settings, commit, everything=job.select == "all"
-    )
-    name = settings.comment_template
-    template, notices = await choose_template(name, folder, repository, base, job.event)
+    change = await read_change(head, base, commit, everything=job.select == "all")
+    template, notices = await choose_template(checkout, base, job.event)
     acceptance = None
     if settings.shard is None:  # the merge asks
         acceptance = await asyncio.to_thread(request.host.acceptance, settings.accept_label)
@@ -158,7 +149,7 @@ async def _read_inputs(
         samples=settings.samples,
         notes=notes(Level.NOTICE, (*notices, *await _notices_about_report(request))),
         suites_in_repository=len(head.suites),
-        quarantines=await choose_quarantines(configuration, repository, base, job.event),
+        quarantines=await choose_quarantines(checkout, base, job.event),
         acceptance=acceptance,
         uncommitted=head.uncommitted,
         test_globs=run.globs if run else (),
@@ -179,7 +170,7 @@ def _select(
         selected = select_suites(head.suites, change)
     permissions = None
     if request.job.pull is not None:
-        permissions = read_permissions(base, settings, request.workspace.environ)
+        permissions = read_permissions(head.checkout, base)
     plan = find_plan(selected, head.suites, base, request, variables)
     if run:
         plan = select_tests(run, plan, facts.quarantines)
