@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from random import Random
 
 from agentevals_action.model.comparison import Counts
-from agentevals_action.review.comparison.variants import LEVEL, Arms, smallest_p, stratified_p
+from agentevals_action.model.variant import smallest_p
+from agentevals_action.review.comparison.variants import Arms, stratified_p
 
+LEVEL = 0.05
 #: Tests, and samples of each in each arm.
 SIZES = ((3, 1), (3, 3), (5, 1), (5, 3), (8, 3), (12, 3), (20, 3), (20, 5))
 #: The pass rates of the variant and of the declared arm, of a test of medium difficulty.

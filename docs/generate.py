@@ -18,6 +18,7 @@ from agentevals_action.cli.commands.schema import SCHEMAS
 from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Target
+from agentevals_action.model.variant import Variant
 from agentevals_action.runners.formats.agentevals import ResultLine
 from agentevals_action.suites.configuration_file import Configuration
 from agentevals_action.suites.json_schema import configuration_schema, suite_schema
@@ -212,6 +213,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "inputs": _inputs,
     "outputs": _outputs,
     "suite": lambda: _fields(Suite, suite_schema()),
+    "variant": lambda: _fields(Variant, suite_schema()["definitions"]["Variant"]),
     "test": lambda: _fields(Test, suite_schema()["definitions"]["Test"]),
     "evaluator": lambda: _fields(Evaluator, suite_schema()["definitions"]["Evaluator"], ["type"]),
     "evaluators": _evaluators,

@@ -396,7 +396,8 @@ def test_branch__runs_at_once_lose_nothing(tmp_path: Path) -> None:
     names = [file_name(START, f"{number:040x}", number) for number in range(4)]
 
     async def add(name: str) -> None:
-        await data_branch(clone).add(name, write_run([results.result()]), b"{}", ["a"], "Results")
+        content, suites = write_run([results.result()]), [("a", "")]
+        await data_branch(clone).add(name, content, b"{}", suites, "Results")
 
     async def add_all() -> None:
         await asyncio.gather(*map(add, names))

@@ -336,7 +336,8 @@ def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) 
         configuration = read_configuration(tmp_path)
         read = read_quarantines(configuration, date(2026, 1, 1))
         assert (read.errors, read.warnings) == ((), ())
-        assert read.head or configuration.content.watch
+        content = configuration.content
+        assert read.head or content.watch or content.skills
 
 
 def workflows() -> dict[str, str]:

@@ -39,11 +39,16 @@ class DataBranch:
         return self._files
 
     async def add(
-        self, name: str, content: bytes, badge: bytes, suites: Collection[str], message: str
+        self,
+        name: str,
+        content: bytes,
+        badge: bytes,
+        suites: Collection[tuple[str, str]],
+        message: str,
     ) -> RunFiles:
-        """Adds the file of a run of these suites (paths), replaces the badge and removes files that
-        nothing needs; gives the files of runs that the branch has then. If another run writes at
-        the same time, the branch is read again. It is never force-pushed."""
+        """Adds the file of a run of these suites (paths, with the variant), replaces the badge and
+        removes files that nothing needs; gives the files of runs that the branch has then. If
+        another run writes at the same time, the branch is read again. It is never force-pushed."""
         tips: list[str | None] = []
         async with self._clone() as clone:
             for _ in range(MAX_ATTEMPTS):

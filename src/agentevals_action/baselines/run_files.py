@@ -103,7 +103,12 @@ def _reduced(result: TestResult, keep: int | None) -> TestResult:
     asked = result.input_messages
     asked = asked if all(isinstance(message.get("content"), str) for message in asked) else ()
     return replace(
-        result, candidate_answer="", evaluator_results=(), samples=samples, input_messages=asked
+        result,
+        candidate_answer="",
+        evaluator_results=(),
+        samples=samples,
+        declared=(),
+        input_messages=asked,
     )
 
 
@@ -130,13 +135,14 @@ class RunFiles:
             except ValueError as error:
                 problems.append(f"`{name}` is damaged and does not count: {error}")
 
-    def obsolete(self, added: Iterable[str]) -> Sequence[str]:
+    def obsolete(self, added: Iterable[tuple[str, str]]) -> Sequence[str]:
         """The names of the files in which no suite has one of its last runs, when a file with a run
-        of the suites `added` (paths) comes. A damaged file goes when it is older than those."""
+        of the suites `added` (paths, with the variant) comes. A damaged file goes when it is older
+        than those."""
         counts, kept, readable = Counter(set(added)), set[str](), set[str]()
         for name, run in self.runs([]):
             readable.add(name)
-            suites = {result.eval_path for result in run.results}
+            suites = {(result.eval_path, result.variant) for result in run.results}
             if any(counts[suite] < RUNS for suite in suites):
                 kept.add(name)
             counts.update(suites)

@@ -22,6 +22,7 @@ from agentevals_action.model.baseline import (
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.results import scoring
+from agentevals_action.results.build import without_cost
 from agentevals_action.results.trace_summary import stored_work
 
 #: Samples of a test that count, at most: the latest ones.
@@ -60,6 +61,19 @@ class StoredSource:
         moment = parse_time(time)
         stale = moment is not None and moment < self.stale_before
         return BaseSuite(replace(origin, time=time, stale=stale)), rows
+
+    def find_valid(self, arm: Suite, samples: int) -> Mapping[str, TestResult]:
+        """The newest result of each test of a variant of head, by id, that has its fingerprint and
+        at least so many samples. It cost nothing now."""
+        described, found = self.compared.describe(arm), dict[str, TestResult]()
+        expected = described.expected(())
+        for run in self.runs:
+            for row in _read_rows(run, arm):
+                sound = tuple(_sound_samples(row))
+                if row.fingerprint == expected.get(row.eval_id) and len(sound) >= samples:
+                    valid = without_cost(described.with_samples(row, sound))
+                    found.setdefault(row.eval_id, valid)
+        return found
 
     def _newest(self, suite: Suite) -> tuple[tuple[TestResult, ...], StoredRun]:
         """The newest run with all tests of a suite as base has them. Unavailable states why the
@@ -169,7 +183,11 @@ def _summary(problems: Mapping[str, str]) -> str:
 
 
 def _read_rows(run: StoredRun, suite: Suite) -> Sequence[TestResult]:
-    return [result for result in run.results if result.eval_path == suite.path]
+    return [
+        result
+        for result in run.results
+        if result.eval_path == suite.path and result.variant == suite.variant
+    ]
 
 
 def _require_all(rows: Sequence[TestResult], expected: Mapping[str, Fingerprint]) -> None:

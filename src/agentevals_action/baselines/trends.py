@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from agentevals_action.model.baseline import StoredRun
-from agentevals_action.model.result import Fingerprint, TestResult
+from agentevals_action.model.result import Fingerprint, TestResult, as_declared
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def compute_trends(runs: Iterable[StoredRun]) -> tuple[SuiteTrend, ...]:
     suites: defaultdict[str, _SuiteHistory] = defaultdict(_SuiteHistory)
     for run in runs:
         by_suite: defaultdict[str, list[TestResult]] = defaultdict(list)
-        for result in run.results:
+        for result in as_declared(run.results):
             by_suite[result.eval_path].append(result)
         for path, results in by_suite.items():
             changed = _add_samples(suites[path], results)

@@ -124,7 +124,7 @@ class Attempts:
         name = attempt.test.conversation_id
         if name is None:
             return None
-        key = f"{self._run_id} {attempt.suite.root} {attempt.suite.path} {attempt.number}"
+        key = " ".join(map(str, (self._run_id, *attempt.suite.key, attempt.number)))
         return f"{name}-{hashlib.sha256(key.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
 
     def _request(self, attempt: Attempt, messages: Sequence[Message], **fields: Any) -> Request:

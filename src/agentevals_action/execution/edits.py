@@ -102,12 +102,37 @@ def _edits_of_tests(fingerprints: Fingerprints, head: Suite, base: Suite) -> Sui
             ):
                 by_program.add(test.id)
     grouped = [replace(edit, tests=tuple(tests)) for edit, tests in found.values()]
+    grouped += _edits_of_variants(fingerprints, head, base)
     order = list(EditKind)
     return SuiteEdits(
         tuple(sorted(grouped, key=lambda edit: order.index(edit.kind))),
         frozenset(rescored),
         frozenset(by_program),
     )
+
+
+def _edits_of_variants(fingerprints: Fingerprints, head: Suite, base: Suite) -> Iterator[Edit]:
+    """The variants that one side has, or that have another condition, skill or target on each."""
+    now, before = (
+        {
+            each.name: [
+                each.must,
+                each.skill,
+                target and fingerprints.of_tests(suite).target(target),
+            ]
+            for each in suite.variants
+            for target in [suite.targets.get(each.target)]
+        }
+        for suite in (head, base)
+    )
+    places = {each.name: each.location for each in (*base.variants, *head.variants)}
+    for name, location in places.items():
+        if name not in before:
+            yield Edit(EditKind.VARIANT, name, "added", location)
+        elif name not in now:
+            yield Edit(EditKind.VARIANT, name, "removed", location)
+        elif now[name] != before[name]:
+            yield Edit(EditKind.VARIANT, name, "changed", location)
 
 
 def _edits_of_test(head: _Side, base: _Side) -> Iterator[Edit]:

@@ -33,7 +33,7 @@ class Fingerprints:
         paths = [path for files in self._tracked.values() for path in files.ids]
         self._given, self._watch = tuple(watch), useful(watch, paths) if paths else tuple(watch)
         self._files = files or FileDigests()
-        self._suites: dict[tuple[Path, str], SuiteDescription] = {}
+        self._suites: dict[tuple[Path, str, str], SuiteDescription] = {}
 
     def with_rules(self, watch: Sequence[WatchRule]) -> "Fingerprints":
         """The fingerprints of the same trees by other rules of `watch`."""
@@ -68,15 +68,14 @@ class Fingerprints:
         return self._described(suite, RunnerDescription)
 
     def _described(self, suite: Suite, kind: type[Description]) -> Description:
-        key = suite.root, suite.path
-        if key not in self._suites:
+        if suite.key not in self._suites:
             try:
                 variables = self.variables(suite.root, suite.folder)
             except AttemptError:  # reported by the call of the target
                 variables = {}
             tracked = self._tracked.get(suite.root, TrackedFiles())
-            self._suites[key] = kind(suite, self._watch, variables, tracked, self._files)
-        found = self._suites[key]
+            self._suites[suite.key] = kind(suite, self._watch, variables, tracked, self._files)
+        found = self._suites[suite.key]
         if not isinstance(found, kind):
             raise TypeError(f"{suite.path} is no suite of this kind")
         return found

@@ -22,7 +22,7 @@ def valid_results(
         for row in rows
         for key in [row.key]
         if key in tests and row.verdict is not None and len(row.samples) == samples
-        if row.fingerprint == fingerprint(*tests[key])
+        if row.variant == tests[key][0].variant and row.fingerprint == fingerprint(*tests[key])
     }
 
 

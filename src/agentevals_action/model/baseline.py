@@ -76,8 +76,10 @@ class BaseSuite:
 
 @dataclass(frozen=True)
 class BaseResults:
-    """What is known of base's suites, and their results; both by the suite's path on head."""
+    """What is known of base's suites, and their results; both by the suite's path on head.
+    `variants` are stored results of variants of head, which are still valid."""
 
     info: BaselineInfo
     suites: Mapping[str, BaseSuite] = field(default_factory=dict)
     rows: Mapping[str, tuple[TestResult, ...]] = field(default_factory=dict)
+    variants: tuple[TestResult, ...] = ()

@@ -10,7 +10,7 @@ from pydantic import Field, computed_field
 from agentevals_action.formatting import counted
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SampleResult, SuiteSummary, TestResult, passed_by_name
-from agentevals_action.model.run import Run, RunSuite
+from agentevals_action.model.run import Run, RunSuite, RunVariant
 
 
 class ChangeKind(StrEnum):
@@ -195,6 +195,98 @@ class TestComparison:
         return bool(held_on_base and found.head.trials and not found.head.successes)
 
 
+class Outcome(StrEnum):
+    """The outcome of a run."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    INCONCLUSIVE = "inconclusive"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True)
+class ArmDifference:
+    """The suite as declared against another arm, over the `pairs` tests that are scored in both;
+    each has at least `samples` samples in each.
+
+    `declared` and `variant` are means of the tests' pass rates (0-1), `difference` is the first
+    minus the second (None for fewer than two tests). `p_help` is the probability of so many passes
+    as declared if each test passes as often in both arms, `p_hurt` of so few; neither can be under
+    `smallest_p`, and what is at most `level` is significant."""
+
+    pairs: int
+    samples: int
+    declared: float
+    variant: float
+    difference: Difference | None
+    p_help: float
+    p_hurt: float
+    smallest_p: float
+    level: float
+
+    @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
+    @property
+    def helps(self) -> bool:
+        """Whether it is shown that the suite as declared is better."""
+        return self.p_help <= self.level
+
+    @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
+    @property
+    def hurts(self) -> bool:
+        """Whether it is shown that the suite as declared is worse."""
+        return self.p_hurt <= self.level
+
+    @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
+    @property
+    def can_show(self) -> bool:
+        """Whether any result of so many tests and samples could have shown a difference."""
+        return self.smallest_p <= self.level
+
+
+@dataclass(frozen=True)
+class VariantTest:
+    """A test in both arms, without the samples of confirmations; `declared` by the evaluators that
+    the variant has, too. `reason` states why it does not count."""
+
+    id: str
+    declared: TestResult | None
+    variant: TestResult | None
+    reason: str = ""
+
+    @property
+    def passes(self) -> tuple[bool, bool] | None:
+        """Whether it passes as declared, and in the variant; None if it does not count."""
+        if self.reason or not (self.declared and self.variant):
+            return None
+        return self.declared.verdict == "pass", self.variant.verdict == "pass"
+
+
+@dataclass(frozen=True)
+class VariantComparison:
+    """The suite as declared against a variant, test by test. `first` is by the samples of the run,
+    `fresh` by those of the confirmation alone; None where no test was scored in both arms.
+
+    `outcome` is that of the condition `must` (passed, failed or inconclusive), None without one.
+    `problem` states what prevented the confirmation. `summary` are the totals of the variant."""
+
+    run: RunVariant
+    tests: tuple[VariantTest, ...]
+    first: ArmDifference | None
+    fresh: ArmDifference | None = None
+    outcome: Outcome | None = None
+    problem: str = ""
+    summary: SuiteSummary | None = None
+
+    def with_passes(self, declared: bool, variant: bool) -> tuple[VariantTest, ...]:
+        """The tests that count and pass, or do not, as declared and in the variant."""
+        return tuple(test for test in self.tests if test.passes == (declared, variant))
+
+    @property
+    def not_scored(self) -> tuple[VariantTest, ...]:
+        """The tests that do not count."""
+        return tuple(test for test in self.tests if test.passes is None)
+
+
 @dataclass(frozen=True)
 class SuiteComparison:
     """One suite on both sides. `score` (0-1), `cost` (US dollars) and `duration` (milliseconds) are
@@ -207,6 +299,7 @@ class SuiteComparison:
     score: Difference | None = None
     cost: Difference | None = None
     duration: Difference | None = None
+    variants: tuple[VariantComparison, ...] = ()
 
     @property
     def path(self) -> str:
@@ -235,15 +328,6 @@ def describe_worse(
         noun = "more test" if words else "test"
         words.append(counted(others, noun, "failed a required gate"))
     return words
-
-
-class Outcome(StrEnum):
-    """The outcome of a run."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    INCONCLUSIVE = "inconclusive"
-    INVALID = "invalid"
 
 
 @dataclass(frozen=True)

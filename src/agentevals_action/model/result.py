@@ -1,6 +1,6 @@
 """Results of tests, as in a results file (JSONL, camelCase)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -169,7 +169,8 @@ class TestResult:
     `spent` is the sum over the samples. Those of a confirmation count for this test, not for the
     suite's mean; `unconfirmed` states why some of them are missing. If the change edits what scores
     them, a result of base has the result of the same answers `by_head`'s evaluators, one of head
-    that `by_base`'s."""
+    that `by_base`'s. A result of another arm has the name of its `variant`, and in `declared` the
+    samples of the suite as declared that were taken with its fresh ones."""
 
     __test__ = False  # pytest: not a test case
 
@@ -200,6 +201,8 @@ class TestResult:
     fingerprint: Fingerprint | None = None
     by_head: "TestResult | None" = Field(default=None, exclude_if=lambda result: result is None)
     by_base: "TestResult | None" = Field(default=None, exclude_if=lambda result: result is None)
+    variant: str = Field(default="", exclude_if=lambda name: not name)
+    declared: tuple[SampleResult, ...] = Field(default=(), exclude_if=lambda taken: not taken)
 
     @property
     def key(self) -> Key:
@@ -216,6 +219,12 @@ class TestResult:
     def fresh_samples(self) -> tuple[SampleResult, ...]:
         """The samples of the confirmation."""
         return tuple(sample for sample in self.samples if sample.role == "fresh")
+
+
+def as_declared(results: Iterable[TestResult]) -> Sequence[TestResult]:
+    """The results without those of variants; all if a variant ran alone."""
+    every = tuple(results)
+    return tuple(result for result in every if not result.variant) or every
 
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)

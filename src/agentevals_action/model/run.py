@@ -13,6 +13,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import Acceptance, Quarantines
 from agentevals_action.model.result import CAMEL_CASE
 from agentevals_action.model.skill import name_suite
+from agentevals_action.model.variant import Variant
 
 #: Jobs of a matrix, at most: https://docs.github.com/en/actions/reference/limits
 MAX_SHARDS = 256
@@ -81,6 +82,7 @@ class EditKind(StrEnum):
     EVALUATOR = "evaluator"
     TARGET = "target"
     RUNNER = "runner"
+    VARIANT = "variant"
     TEST = "test"
 
 
@@ -109,11 +111,22 @@ class SuiteEdits:
 
 
 @dataclass(frozen=True)
+class RunVariant:
+    """A variant that runs, or whose results are stored ones: `tests` are the ids of the tests that
+    it has, `stored` those of them whose results are of an earlier run."""
+
+    variant: Variant
+    tests: tuple[str, ...]
+    stored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class RunSuite:
     """A suite of head that runs. `tests` are the ids of all its tests, also of those that other
     shards run; of the suite of a `runner` (by its name), those that it reported. `base` is what is
     known of it on base. `question_files` are the changed files that are part of the question of a
-    test, by its id, `suite_question_files` those that are part of all questions."""
+    test, by its id, `suite_question_files` those that are part of all questions. `variants` are its
+    other arms; with a `variant`, the tests ran in this arm alone."""
 
     selection: Selection
     name: str
@@ -123,6 +136,8 @@ class RunSuite:
     edits: tuple[Edit, ...] = ()
     question_files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     suite_question_files: tuple[str, ...] = ()
+    variants: tuple[RunVariant, ...] = ()
+    variant: str = ""
 
     @property
     def path(self) -> str:
@@ -131,9 +146,9 @@ class RunSuite:
 
     @property
     def label(self) -> str:
-        """Its name for people, with that of the runner."""
-        name = name_suite(self.path)
-        return f"{name} ({self.runner})" if self.runner else name
+        """Its name for people, with that of the runner, or of the arm that ran alone."""
+        name, other = name_suite(self.path), self.runner or self.variant
+        return f"{name} ({other})" if other else name
 
     @property
     def base_path(self) -> str:

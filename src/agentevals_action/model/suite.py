@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +20,7 @@ from agentevals_action.model.messages import FileBlocks, Question
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.skill import Fixture, Skill
 from agentevals_action.model.target import Choice, Target, TargetTable
+from agentevals_action.model.variant import Variant, Variants
 from agentevals_action.model.workspace import Workspace
 from agentevals_action.validation.file_model import (
     Computed,
@@ -155,6 +156,19 @@ class Test(Task):
         """Every gate declared for this test, in suite order."""
         return tuple(gate for each in self.evaluators for gate in self.list_gates(each))
 
+    def without_skill(self) -> "Test | None":
+        """The test of an agent without the skills; None if it installs none, or if nothing else is
+        scored than whether they are opened."""
+        evaluators = tuple(
+            each
+            for each in self.evaluators
+            if all(inner.type != "skill_trigger" for inner in each.walk())
+        )
+        if not (self.workspace and self.skills and evaluators):
+            return None
+        workspace = self.workspace.model_copy(update={"installed": ()})
+        return self.model_copy(update={"workspace": workspace, "evaluators": evaluators})
+
     def list_gates(self, evaluator: Evaluator) -> Iterator[Gate]:
         """The gates of one of its evaluators; annotations about one of the suite's go to the
         test."""
@@ -166,7 +180,8 @@ class Suite(FileModel):
 
     `path` is relative to the repository root `root`; `folder` is the absolute folder of its file.
     `files` are the files that the suite and its tests name, itself and its targets file included,
-    each once. `used_targets` are the names of the targets that answer and judge its tests.
+    each once. `own_targets` are the names of the targets that answer and judge its tests. With a
+    `variant`, it is that arm of the suite at its path.
 
     A suite with a `runner` is a file of that program's own format: its tests are known when it has
     run."""
@@ -221,6 +236,11 @@ class Suite(FileModel):
         description="The tests: a list of tests and paths, or one path: of a YAML or JSONL file, "
         "or a glob of such files.",
     )
+    variants: Variants = Field(
+        default=(),
+        description="Other arms of the same tests, which the suite is compared with on head: with "
+        "another target, or without the skill.",
+    )
 
     places: Computed[Mapping[str, Location]] = Field(default={})
     path: Computed[str] = ""
@@ -229,7 +249,8 @@ class Suite(FileModel):
     targets: Computed[TargetTable] = Field(default_factory=TargetTable)
     files: Computed[tuple[NamedFile, ...]] = ()
     warnings: Computed[tuple[Diagnostic, ...]] = ()
-    used_targets: Computed[tuple[str, ...]] = ()
+    own_targets: Computed[tuple[str, ...]] = ()
+    variant: Computed[str] = ""
     runner: Computed[Runner | None] = None
 
     @field_validator("name")
@@ -264,9 +285,53 @@ class Suite(FileModel):
         return self.runner.model_dump(exclude={"location"}) if self.runner else None
 
     @property
+    def key(self) -> tuple[Path, str, str]:
+        """What tells it from other suites and arms of a run: its tree, its path, its variant."""
+        return self.root, self.path, self.variant
+
+    @property
+    def used_targets(self) -> tuple[str, ...]:
+        """The names of the targets that answer and judge its tests, and those of its variants."""
+        others = [variant.target for variant in self.variants if variant.target]
+        return tuple(dict.fromkeys((*self.own_targets, *others)))
+
+    @property
+    def judges(self) -> frozenset[str | None]:
+        """The names of the targets that judge for evaluators that name none."""
+        return frozenset(
+            self.judge_choice(inner, self.find_agent(test)).name
+            for test in self.tests
+            for evaluator in test.evaluators
+            for inner in evaluator.walk()
+            if inner.needs_judge() and not inner.judge_name()
+        )
+
+    @property
     def installs_skills(self) -> bool:
-        """Whether the agent of all its tests finds skills in a folder that has no others."""
-        return bool(self.tests) and all(test.skills for test in self.tests)
+        """Whether the agent of all its tests works in a folder that has no skills but theirs."""
+        return bool(self.tests) and all(
+            test.workspace is not None and test.workspace.skills for test in self.tests
+        )
+
+    @property
+    def arms(self) -> tuple["Suite", ...]:
+        """The suite in each of its variants."""
+        return tuple(map(self.arm, self.variants))
+
+    def arm(self, variant: Variant) -> "Suite":
+        """The suite in a variant: with another target and the same judge; without the skill, only
+        tests that install one, and no evaluator that scores whether it is opened."""
+        targets, tests, own = self.targets, self.tests, self.own_targets
+        if variant.target:
+            judge = next(iter(self.judges), None)
+            targets = replace(targets, agent_override=variant.target, judge_override=judge)
+            own = (variant.target, *own)
+        if not variant.skill:
+            tests = tuple(filter(None, (test.without_skill() for test in tests)))
+        changed = {"targets": targets, "tests": tests, "own_targets": own}
+        return self.model_copy(
+            update={**changed, "variants": (), "variant": variant.name, "warnings": ()}
+        )
 
     def with_tests(self, tests: Iterable[Test]) -> "Suite":
         """The suite with these of its tests."""

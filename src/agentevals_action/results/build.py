@@ -62,6 +62,7 @@ def test_result(
         timestamp=timestamp(),
         eval_id=test.id,
         dataset=suite.name,
+        variant=suite.variant,
         conversation_id=test.conversation_id,
         target=suite.choose_target(test) or "",
         eval_path=suite.path,

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import joined
 from agentevals_action.model.baseline import BaselineInfo
-from agentevals_action.model.result import Key, TestResult
+from agentevals_action.model.result import Key, TestResult, as_declared
 from agentevals_action.model.run import Level, Policy, Run, RunSuite, Selection, notes
 from agentevals_action.results.jsonl import encode, encode_row, parse_results, read_results
 from agentevals_action.validation.field_errors import invalid_json
@@ -37,18 +37,20 @@ _COMPARED = BaselineInfo("file", wanted=True)
 
 @dataclass(frozen=True)
 class RunResults:
-    """A run with the rows of head and of base."""
+    """A run with the rows of head, of base, and of the variants, which are in the file of head."""
 
     run: Run
     head: tuple[TestResult, ...] = ()
     base: tuple[TestResult, ...] = ()
+    variants: tuple[TestResult, ...] = ()
 
     def content(self, name: str) -> Iterator[bytes]:
         """The content of the file with this name."""
+        head = (*self.head, *self.variants)
         if name == RUN:
-            rows = (len(self.head), len(self.base))
+            rows = (len(head), len(self.base))
             yield encode(_RUN, self.run.model_copy(update={"rows": rows}))
-        for row in {HEAD_RESULTS: self.head, BASE_RESULTS: self.base}.get(name, ()):
+        for row in {HEAD_RESULTS: head, BASE_RESULTS: self.base}.get(name, ()):
             yield encode_row(row) + b"\n"
 
     def with_notes(self, level: Level, facts: Iterable[str]) -> "RunResults":
@@ -132,7 +134,10 @@ def _parse(contents: Mapping[str, bytes]) -> RunResults:
     head, base = (_rows(name, contents[name]) for name in (HEAD_RESULTS, BASE_RESULTS))
     if run.rows != (len(head), len(base)):
         raise ValueError("rows are missing")
-    return RunResults(run, head, base)
+    arms = {(suite.path, each.variant.name) for suite in run.suites for each in suite.variants}
+    variants = tuple(row for row in head if (row.eval_path, row.variant) in arms)
+    head = tuple(row for row in head if (row.eval_path, row.variant) not in arms)
+    return RunResults(run, head, base, variants)
 
 
 def _rows(name: str, content: bytes) -> tuple[TestResult, ...]:
@@ -140,7 +145,7 @@ def _rows(name: str, content: bytes) -> tuple[TestResult, ...]:
         rows = parse_results(content)
     except ValueError as error:
         raise ValueError(f"`{name}`, {error}") from error
-    if len({row.key for row in rows}) < len(rows):
+    if len({(row.key, row.variant) for row in rows}) < len(rows):
         raise ValueError(f"`{name}` has a test twice")
     for number, row in enumerate(rows, 1):
         if row.samples and not row.main_samples:
@@ -177,7 +182,7 @@ def read_files(head: Path, base: Path | None, policy: Policy) -> RunResults:
 
 def _read_side(path: Path) -> Mapping[Key, TestResult]:
     found: dict[Key, TestResult] = {}
-    for result in read_results(path, is_complete=True):
+    for result in as_declared(read_results(path, is_complete=True)):
         key = result.key
         if other := found.get(key):
             targets = joined(

@@ -174,6 +174,7 @@ def merge(
         merged,
         _in_order((row for part in used for row in part.head), head),
         _in_order((row for part in used for row in part.base), base),
+        _in_order((row for part in used for row in part.variants), head),
     )
 
 
@@ -223,4 +224,9 @@ def _merged_suite(*parts: RunSuite) -> RunSuite:
         problem=next(filter(None, (base.problem for base in bases)), ""),
         same_service=distinct(base.same_service for base in bases),
     )
-    return replace(parts[0], tests=distinct(part.tests for part in parts), base=base)
+    variants = [
+        replace(each[0], stored=distinct(one.stored for one in each))
+        for each in zip(*(part.variants for part in parts), strict=True)
+    ]
+    tests = distinct(part.tests for part in parts)
+    return replace(parts[0], tests=tests, base=base, variants=tuple(variants))

@@ -32,6 +32,7 @@ from agentevals_action.review.run.head_and_base import (
     run_head,
 )
 from agentevals_action.review.run.rescoring import rescore_base, rescore_head
+from agentevals_action.review.run.variants import run_variants
 from agentevals_action.runners.executor import Executors
 from agentevals_action.system.redaction import without_secrets
 
@@ -54,9 +55,10 @@ async def run(request: ReviewRequest) -> RunResults:
             base = await rescore_base(inputs, executors, head, base)
             head = await rescore_head(inputs, executors, head)
             head, base = await confirm(inputs, executors, head, base, progress)
+            variants = await run_variants(inputs, executors, stored.variants, head, progress)
         facts = without_secrets(completed_facts(inputs, head, base_results, engine.notices))
     # The engine is closed: no program is left that could change the files, which decide.
-    results = RunResults(facts, tuple(head.values()), tuple(base.values()))
+    results = RunResults(facts, tuple(head.values()), tuple(base.values()), variants)
     return await asyncio.to_thread(inputs.request.write, results)
 
 

@@ -103,11 +103,18 @@ async def store_results(
     results = [test.head for suite in review.suites for test in suite.tests if test.head]
     if not results:
         return ()
-    now, suites = datetime.now(UTC), {row.eval_path for row in results}
+    arms = [
+        test.variant
+        for suite in review.suites
+        for found in suite.variants
+        for test in found.tests
+        if test.variant and test.id not in found.run.stored
+    ]
+    now, suites = datetime.now(UTC), {(row.eval_path, row.variant) for row in (*results, *arms)}
     name, shown = file_name(now, job.head_sha, run_id), badge(results, review.decision.outcome, now)
     message = f"Results of {job.head_sha[:12]}\n\n[skip ci]"
     try:
-        content = await asyncio.to_thread(write_run, results)
+        content = await asyncio.to_thread(write_run, (*results, *arms))
         files = await branch.add(name, content, shown, suites, message)
     except (GitError, ResourceError) as error:
         return (

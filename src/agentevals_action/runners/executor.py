@@ -38,20 +38,19 @@ from agentevals_action.validation.field_errors import invalid_json
 
 
 class Executors:
-    """The executors of a run. A suite has one in each tree: fresh samples follow those of its first
-    run."""
+    """The executors of a run. A suite has one in each tree, and each arm of it on head: fresh
+    samples follow those of its first run."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._found: dict[tuple[Path, str], SuiteExecutor] = {}
+        self._found: dict[tuple[Path, str, str], SuiteExecutor] = {}
         self._turns: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def of(self, suite: Suite) -> SuiteExecutor:
         """The executor of a suite in its tree."""
-        key = suite.root, suite.path
-        if key not in self._found:
-            self._found[key] = self._executor(suite)
-        return self._found[key]
+        if suite.key not in self._found:
+            self._found[suite.key] = self._executor(suite)
+        return self._found[suite.key]
 
     def _executor(self, suite: Suite) -> SuiteExecutor:
         if suite.runner is None:

@@ -15,6 +15,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.path_patterns import Glob
 from agentevals_action.model.skill import EVALS, SKILL_FILE, TESTS
 from agentevals_action.model.suite import make_name
+from agentevals_action.model.variant import Variants
 from agentevals_action.suites.find import is_chosen, is_searched
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present, read_regular
@@ -55,15 +56,18 @@ class SkillSettings(FileModel):
     target: NonEmpty | None = Field(
         default=None, description="The target that answers the tests; `default` otherwise."
     )
+    variants: Variants = Field(
+        default=(), description="Other arms of the tests of all skills, as `variants` of a suite."
+    )
 
 
 @dataclass(frozen=True)
 class SkillSuites:
     """The suites of skills in a checkout: the folder of the skill by the path of its tests.
-    `target` is that of the settings. `paths` are of those that run, `warnings` about the others."""
+    `settings` are those of all. `paths` are of those that run, `warnings` about the others."""
 
     folders: Mapping[str, str] = field(default_factory=dict)
-    target: str | None = None
+    settings: SkillSettings = field(default_factory=SkillSettings)
     paths: tuple[str, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
 
@@ -75,8 +79,10 @@ class SkillSuites:
             "name": make_name(PurePosixPath(folder).name or "skill", kind),
             "workspace": {"skills": [f"/{folder}"]},
             "tests": file.name,
+            "variants": [*self.settings.variants],
         }
-        return data | ({"execution": {"target": self.target}} if self.target else {})
+        target = self.settings.target
+        return data | ({"execution": {"target": target}} if target else {})
 
 
 def find_skill_suites(
@@ -110,11 +116,11 @@ def find_skill_suites(
         else:
             folders[path] = folder
     if settings:
-        return SkillSuites(folders, settings.target, tuple(folders), _without_skill(alone))
+        return SkillSuites(folders, settings, tuple(folders), _without_skill(alone))
     off = [path for path in folders if not answers(Folder(root, (root / path).parent))]
     paths = tuple(path for path in folders if path not in off)
     without_agent = (Diagnostic(Location(path), _NO_AGENT, _ADD_AGENT) for path in off)
-    return SkillSuites(folders, None, paths, (*without_agent, *_without_skill(alone)))
+    return SkillSuites(folders, SkillSettings(), paths, (*without_agent, *_without_skill(alone)))
 
 
 def _without_skill(paths: Sequence[str]) -> tuple[Diagnostic, ...]:

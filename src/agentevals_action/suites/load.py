@@ -29,6 +29,7 @@ from agentevals_action.suites.skill_evals import named_fixtures
 from agentevals_action.suites.sources import ROW_SUFFIXES, YAML_SUFFIXES, Sources
 from agentevals_action.suites.target_use import Catalog, TargetUse
 from agentevals_action.suites.texts import Environment
+from agentevals_action.suites.variants import check_variants
 from agentevals_action.suites.workspace import effective_workspace
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
@@ -159,6 +160,8 @@ class _Loader:
         self._add_files(file for each in _walk(suite.evaluators) for file in each.files)
         self._add_files(named_files(suite.input, reader.root))
         tests = self._read_tests()
+        seen = {"tests": tests, "targets": targets.table, "own_targets": tuple(targets.used)}
+        variants = check_variants(suite.model_copy(update=seen), targets, diagnostics)
         self._add_files(targets.files())
         spaces = [self._workspace, *(test.workspace for test in tests)]
         skills = {each.folder: each for space in spaces if space for each in space.installed}
@@ -178,15 +181,14 @@ class _Loader:
             return BrokenSuite(self._root.path, diagnostics.errors, files, targets.table)
         return suite.model_copy(
             update={
+                **seen,
                 "name": name,
                 "path": self._root.path,
                 "root": reader.root,
                 "folder": reader.path,
-                "tests": tests,
-                "targets": targets.table,
+                "variants": variants,
                 "files": tuple(self._files.values()),
                 "warnings": diagnostics.warnings,
-                "used_targets": tuple(targets.used),
             }
         )
 

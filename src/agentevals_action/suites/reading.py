@@ -172,9 +172,9 @@ class FileReader(FileContext):
         self.looked_up[self.relative(path)] = None
         return path
 
-    def locate(self, container: Any, key: str = "") -> Location:
+    def locate(self, container: Any, key: str | int = "") -> Location:
         """Where an object begins, or its value of a key."""
-        return self.positions.value(container, key) if key else self.positions.of(container)
+        return self.positions.of(container) if key == "" else self.positions.value(container, key)
 
     def computed(self, data: dict[str, Any]) -> Mapping[str, Any]:
         """Where an object begins, and names its judge; its folder; who declares it."""

@@ -9,6 +9,7 @@ from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
 from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.target import TargetTable
+from agentevals_action.model.variant import Variant
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector
 from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.find_skills import SkillSuites
@@ -84,6 +85,7 @@ class TargetUse:
             reader.error(place, problem, "keep one of them")
         self.used: dict[str, None] = {}
         self._judges: dict[str, None] = {}
+        self._of_variants: dict[str, None] = {}
         self._file = catalog.find_targets(reader)
         self._diagnostics.add(self._file.diagnostics)
         self._entries = {
@@ -158,6 +160,14 @@ class TargetUse:
                 advice = "remove it, or name a model"
                 self._diagnostics.warn(evaluator.location, problem, advice)
 
+    def variant(self, variant: Variant) -> bool:
+        """Whether the target of a variant can be used; if not, its errors are added."""
+        location = variant.target_location or variant.location
+        if self._file.is_complete and not self._find(variant.target or "", location, _MISSING):
+            return False
+        self._of_variants[variant.target or ""] = None
+        return True
+
     def _use(self, name: str | None, location: Location, problem: str) -> str | None:
         found = self._find(name or "", location, problem)
         if found:
@@ -181,7 +191,7 @@ class TargetUse:
     def warn_of_unused(self) -> None:
         """Adds the errors of targets that this suite does not use as warnings."""
         overrides = (self.table.agent_override, self.table.judge_override)
-        used = {*self.used, *self._judges, self._own, self._target, *overrides}
+        used = {*self.used, *self._judges, *self._of_variants, self._own, self._target, *overrides}
         for name, entry in self._entries.items():
             for error in () if name in used else entry.diagnostics.errors:
                 self._diagnostics.warn(error.location, error.problem, error.advice)
@@ -192,7 +202,7 @@ class TargetUse:
         for path in self._file.paths:
             yield NamedFile(path, "targets file")
         own = (self._own,) if self._own else ()
-        for name in dict.fromkeys((*self._judges, *own, *self.used)):
+        for name in dict.fromkeys((*self._judges, *own, *self.used, *self._of_variants)):
             target = self.table.targets[name]
             owner = "judge" if name in self._judges else "target"
             for file in target.files:

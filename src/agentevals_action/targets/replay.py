@@ -10,7 +10,7 @@ from pydantic import Field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.diagnostic import NamedFile
-from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.model.result import SampleResult, TestResult, as_declared
 from agentevals_action.model.target import Provider, ProviderContext, Request, Target
 from agentevals_action.model.trace import Trace
 from agentevals_action.results.jsonl import parse_results
@@ -107,7 +107,7 @@ def _read_rows(path: Path, name: str) -> _Rows:
         hint = "name the results file of a run that finished tests"
         raise AttemptError("configuration", f"{name} has no results", hint)
     rows: dict[str, list[TestResult]] = {}
-    for result in results:
+    for result in as_declared(results):
         rows.setdefault(result.eval_id, []).append(result)
     return rows
 

@@ -51,7 +51,7 @@ class FileContext(Folder):
         of one field that differ."""
 
     @abstractmethod
-    def locate(self, container: Any, key: str = "") -> Any:
+    def locate(self, container: Any, key: str | int = "") -> Any:
         """The `Location` where an object begins, or its value of a key."""
 
     @abstractmethod
@@ -75,7 +75,7 @@ def check_fields(model: type[object], data: Any, info: ValidationInfo) -> Any:
     return data
 
 
-def locate(info: ValidationInfo, container: Any, key: str = "") -> Any:
+def locate(info: ValidationInfo, container: Any, key: str | int = "") -> Any:
     """The `Location` where an object of the validated file begins, or its value of a key; None
     where this is not known."""
     context = info.context

@@ -99,9 +99,9 @@ def test_row__has_the_messages_of_a_question_unless_they_have_pictures() -> None
 def test_obsolete__files_without_one_of_the_last_runs_of_a_suite() -> None:
     found = files(["rare", "often"], *(["often"] for _ in range(RUNS)))
     names = sorted(found.contents)
-    assert found.obsolete(["other"]) == []
+    assert found.obsolete([("other", "")]) == []
     # The first file has the only run of `rare`; of `often` the oldest run makes room.
-    assert found.obsolete(["often"]) == [names[1]]
+    assert found.obsolete([("often", "")]) == [names[1]]
 
 
 def test_damaged__files_are_named_skipped_and_removed_with_the_runs_of_their_time() -> None:
@@ -114,7 +114,7 @@ def test_damaged__files_are_named_skipped_and_removed_with_the_runs_of_their_tim
     assert [problem.partition(": ")[0] for problem in problems] == [
         f"`{name}` is damaged and does not count" for name in (names[-1], names[0])
     ]
-    assert damaged.obsolete(["often"]) == [names[0]]
+    assert damaged.obsolete([("often", "")]) == [names[0]]
 
 
 @pytest.mark.parametrize(

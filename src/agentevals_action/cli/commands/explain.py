@@ -20,6 +20,7 @@ from agentevals_action.errors import AgentEvalsError, ExitCode, InvalidInput
 from agentevals_action.formatting import list_paths
 from agentevals_action.model.evaluator import Evaluator, Gate
 from agentevals_action.model.messages import wire_messages
+from agentevals_action.model.result import as_declared
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Choice, Target
@@ -109,7 +110,7 @@ def _suite_of_runner(suite: Suite, runner: Runner, loaded: LoadedSuites) -> dict
     results = checkout.folder / checkout.settings.report_dir / HEAD_RESULTS
     tests: list[str] = []
     with suppress(AgentEvalsError):  # there are none, or they cannot be read
-        own = [row for row in read_results(results) if row.eval_path == suite.path]
+        own = [row for row in as_declared(read_results(results)) if row.eval_path == suite.path]
         tests = [row.eval_id for row in own if not row.error]
     command, again = (
         shlex.join(filled(words, {SUITE: suite.path})) for words in split_commands(runner)

@@ -69,6 +69,12 @@ from agentevals_action.system.git import GitRepository
     metavar="FOLDER",
     help="Store every request with its reply in this folder, to commit them for `--cache replay`.",
 )
+@click.option(
+    "--variant",
+    metavar="NAME",
+    help="Run the suites that declare this variant in that arm: with its target, or without the "
+    "skill.",
+)
 @json_option
 @input_options(*RUN_INPUTS, "samples", "fail-on", "min-pass-rate", "on-inconclusive", "watch")
 async def command(
@@ -77,6 +83,7 @@ async def command(
     tests: tuple[str, ...],
     resume: bool,
     record: str | None,
+    variant: str | None,
     as_json: bool,
     **inputs: str | None,
 ) -> int:
@@ -96,6 +103,7 @@ async def command(
         selection.keep_results,
         output.parent.resolve() / output.name,
         records=record is not None,
+        variant=variant,
     )
     request = await local_request(workspace, repository, run)
     try:

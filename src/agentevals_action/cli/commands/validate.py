@@ -22,13 +22,14 @@ from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import distinct
 from agentevals_action.suites.configuration_file import read_quarantines
 from agentevals_action.suites.target_use import undeclared_target
+from agentevals_action.suites.variants import undecidable_conditions
 from agentevals_action.system.files.paths import Folder
 
 
 @click.command("validate")
 @paths_argument
 @json_option
-@input_options(*READ_INPUTS)
+@input_options(*READ_INPUTS, "samples", "alpha")
 async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
     """Read suites and report every error with file, line and column; print the commands of
     runners."""
@@ -85,8 +86,8 @@ def _lines(runner: Runner, settings: Settings) -> Iterator[str]:
 
 
 async def _errors(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
-    """The errors of a suite; of a loaded one, those of targets that are not declared, and of judges
-    and targets whose program does not exist.
+    """The errors of a suite; of a loaded one, those of targets that are not declared, of judges
+    and targets whose program does not exist, and of conditions that cannot be decided.
 
     A program that git ignores may be built before the tests, and one in a workspace by it, so that
     they are no errors."""
@@ -94,6 +95,7 @@ async def _errors(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> tuple[Dia
         return suite.errors
     undeclared = undeclared_target(suite)
     found = {undeclared: None} if undeclared else {}
+    found |= dict.fromkeys(undecidable_conditions(suite, loaded.checkout.settings))
     evaluators = [inner for test in suite.tests for own in test.evaluators for inner in own.walk()]
     programs = [
         (evaluator.missing_script(), evaluator.missing_program(suite.root))

@@ -101,11 +101,13 @@ class Progress:
         is_open = any(side.open for side in self._sides.values())
         self._print(", ".join(parts), is_due=is_done and not is_open)
 
-    def confirm(self, tests: int, settled: int, samples: int) -> None:
+    def confirm(
+        self, tests: int, settled: int, samples: int, subject: str = "whose verdict dropped"
+    ) -> None:
         """Shows how many of the suspects are settled, and how many fresh samples that took."""
         fresh = counted(samples, "fresh sample")
         self._update("confirmation", tests, settled, fresh)
-        suspects = f"{counted(tests, 'test')} whose verdict dropped"
+        suspects = f"{counted(tests, 'test')} {subject}"
         line = f"checked {settled} of {suspects}, {fresh}" if samples else f"checking {suspects} …"
         self._print(line, is_due=samples == 0 or settled == tests)
 

@@ -92,12 +92,13 @@ def spending_sentence(spent: Spending, subject: str = "this run") -> str:
 
 
 def spent_by_review(review: Review) -> Spending:
-    """The cost of head, of the samples of base that were run for this review, and of base's
-    evaluators on head's answers."""
+    """The cost of head, of its variants, of the samples of base that were run for this review, and
+    of base's evaluators on head's answers."""
     parts: list[SuiteSummary | TestResult | SampleResult] = []
     for suite in review.suites:
         parts += [suite.head] if suite.head else []
         parts += [test.by_base.result for test in suite.tests if test.by_base]
+        parts += [found.summary for found in suite.variants if found.summary]
         if suite.base and suite.run.base.origin and suite.run.base.origin.source == "rerun":
             parts.append(suite.base)
         else:

@@ -20,6 +20,7 @@ from agentevals_action.review.comparison.decision_rule import (
     compute_priors,
 )
 from agentevals_action.review.comparison.states import compare_suite, find_suspects
+from agentevals_action.review.comparison.variants import with_variants
 
 
 def compare(results: RunResults) -> Review:
@@ -42,7 +43,7 @@ def compare(results: RunResults) -> Review:
         )
         for suite in run.suites
     ]
-    return _decide(run, compared)
+    return _decide(run, compared, results.variants)
 
 
 def _by_path(rows: Iterable[TestResult]) -> defaultdict[str, dict[str, TestResult]]:
@@ -104,13 +105,16 @@ def _certain_evidence(suspect: Suspect) -> Evidence:
     return Evidence(Finding.REGRESSED, base, head)
 
 
-def _decide(run: Run, compared: Sequence[SuiteComparison]) -> Review:
+def _decide(
+    run: Run, compared: Sequence[SuiteComparison], variants: Sequence[TestResult]
+) -> Review:
     acceptance, notices = run.acceptance, list[str]()
     if acceptance and acceptance.problem:
         if waivers.needs_acceptance(compared):
             notices.append(acceptance.problem)
         acceptance = None
     suites = waivers.apply(compared, run.quarantines, acceptance)
+    suites = with_variants(suites, variants, run.policy)
     # Of two files, one may have another suite.
     decision = gate.decide(run, [suite for suite in suites if suite.head])
     if run.claims or decision.conclusion == gate.ACTION_REQUIRED:

@@ -39,6 +39,7 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     tests = [test for suite in counting for test in suite.tests]
     errors = [*run.sentences(Level.REFUSED), *_invalid(run.diagnostics(Level.ERROR))]
     failed = [*_failures(policy, tests), *_pass_rate(policy, counting)]
+    failed += [] if "never" in policy.fail_on else _conditions(suites, Outcome.FAILED)
     # A test that blocks is counted once: it does not make the outcome unknown too.
     others = [
         replace(suite, tests=tuple(test for test in suite.tests if not _blocks(policy, test)))
@@ -46,6 +47,7 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     ]
     unknown = [*_unscored(others), *_unknown_base(policy, others, run.baseline)]
     unknown += [*_unproven(policy, others), *run.sentences(Level.PROBLEM)]
+    unknown += _conditions(suites, Outcome.INCONCLUSIVE)
     if run.suites and not suites:
         unknown.append("no test of head has a result")
     reasons = (*errors, *failed, *unknown)
@@ -58,7 +60,8 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     else:
         reasons = () if suites else (_nothing(run),)
         # `never` is the only value that lets every failure pass: a green check would hide it.
-        ignored = "never" in policy.fail_on and any(_failures(_ANY_FAILURE, tests))
+        failures = (*_failures(_ANY_FAILURE, tests), *_conditions(suites, Outcome.FAILED))
+        ignored = "never" in policy.fail_on and bool(failures)
         untouched = not suites and policy.untouched == "neutral"
         conclusion = "neutral" if ignored or untouched else "success"
         decision = Decision(Outcome.PASSED, ExitCode.PASSED, conclusion, reasons)
@@ -107,6 +110,23 @@ def _blocks(policy: Policy, test: TestComparison) -> bool:
         or ("regressions" in policy.fail_on and test.is_regression)
         or ("failures" in policy.fail_on and failed)
     )
+
+
+def _conditions(suites: Sequence[SuiteComparison], outcome: Outcome) -> Iterable[str]:
+    """The conditions (`must`) of variants with this outcome."""
+    for path, found in (
+        (name_suite(suite.path), each) for suite in suites for each in suite.variants
+    ):
+        variant = found.run.variant
+        if found.outcome is not outcome:
+            continue
+        if outcome is Outcome.FAILED:
+            passes = "is not shown to pass more" if variant.must == "help" else "passes less"
+            yield f"`{path}` {passes} often than its variant `{variant.name}`"
+        else:
+            problem = f": {first_line(found.problem)}" if found.problem else ""
+            of_variant = f"`must: {variant.must}` of the variant `{variant.name}` of `{path}`"
+            yield f"{of_variant} could not be decided{problem}"
 
 
 def _pass_rate(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str]:

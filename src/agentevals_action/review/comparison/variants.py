@@ -1,18 +1,30 @@
-"""The statistics of a variant: whether the same tests pass more often in the declared arm than in
-another one (another target, or without the skill). Pure."""
+"""Variants: whether the same tests pass more often in the suite as declared than in another arm
+(another target, or without the skill), and whether that is as `must` asks. Pure."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
-from agentevals_action.model.comparison import Counts, Difference
+from agentevals_action.model.comparison import (
+    ArmDifference,
+    Counts,
+    Outcome,
+    SuiteComparison,
+    VariantComparison,
+    VariantTest,
+)
+from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult
+from agentevals_action.model.run import Policy, RunVariant
+from agentevals_action.model.variant import smallest_p
+from agentevals_action.results import scoring
+from agentevals_action.results.build import with_samples, without_fresh
+from agentevals_action.results.summary import summarise
 from agentevals_action.review.comparison.statistics import paired_difference
 
-#: The probability of a verdict on a variant that changes nothing.
-LEVEL = 0.05
-#: Tests with both verdicts up to which the test is exact; the time grows with their square.
-_MOST_EXACT = 1000
+#: Samples with both verdicts up to which the test is exact; the time grows with their square.
+_MOST_EXACT = 5000
 
 
 @dataclass(frozen=True)
@@ -27,44 +39,181 @@ class Arms:
         """The variant in the place of the declared arm."""
         return Arms(self.variant, self.declared)
 
-    @property
-    def difference(self) -> float:
-        """The pass rate of the declared arm minus that of the variant."""
-        return (self.declared.rate or 0.0) - (self.variant.rate or 0.0)
+
+def with_variants(
+    suites: Sequence[SuiteComparison], rows: Iterable[TestResult], policy: Policy
+) -> tuple[SuiteComparison, ...]:
+    """The comparisons of suites with those of their variants, whose results are `rows`. Tests in
+    quarantine do not count."""
+    by_arm: defaultdict[tuple[str, str], dict[str, TestResult]] = defaultdict(dict)
+    for row in rows:
+        by_arm[row.eval_path, row.variant][row.eval_id] = row
+    compared = [
+        [
+            compare_variant(
+                run,
+                {test.id: test.head for test in suite.tests if test.head},
+                by_arm[suite.path, run.variant.name],
+                policy.alpha,
+                frozenset(test.id for test in suite.tests if test.quarantine),
+            )
+            for run in suite.run.variants
+        ]
+        for suite in suites
+    ]
+    # As for suspects: the probability of a false one is that of the whole run.
+    confirmed = sum(found.fresh is not None for own in compared for found in own)
+    level = policy.alpha / max(confirmed, 1)
+    return tuple(
+        replace(suite, variants=tuple(_decided(found, policy, level) for found in own))
+        for suite, own in zip(suites, compared, strict=True)
+    )
 
 
-@dataclass(frozen=True)
-class ArmComparison:
-    """What the samples say. `declared` and `variant` are mean pass rates of tests (0-1),
-    `difference` is the first minus the second with its 95 % interval (None for fewer than two
-    tests). `helps` and `hurts` are significant at `LEVEL`; without `can_show` no result of as many
-    samples could have been."""
+def compare_variant(
+    run: RunVariant,
+    head: Mapping[str, TestResult],
+    rows: Mapping[str, TestResult],
+    alpha: float,
+    quarantined: frozenset[str] = frozenset(),
+) -> VariantComparison:
+    """A variant with these `rows` against the suite as declared, both by test id."""
+    tests = [_pair(run, name, head.get(name), rows.get(name), quarantined) for name in run.tests]
+    counted = [test for test in tests if test.passes is not None]
+    first = [
+        (test, test.declared.samples, test.variant.samples)
+        for test in counted
+        if test.declared and test.variant
+    ]
+    fresh = [
+        (test, _rescored(rows[test.id].declared, run), rows[test.id].fresh_samples)
+        for test in counted
+    ]
+    return VariantComparison(
+        run,
+        tuple(tests),
+        _difference(first, alpha),
+        _difference(fresh, alpha),
+        problem=next((row.unconfirmed for row in rows.values() if row.unconfirmed), ""),
+        summary=summarise("", run.variant.name, rows.values()) if rows else None,
+    )
 
-    declared: float
-    variant: float
-    difference: Difference | None
-    helps: bool
-    hurts: bool
-    can_show: bool
+
+def _pair(
+    run: RunVariant,
+    name: str,
+    head: TestResult | None,
+    row: TestResult | None,
+    quarantined: frozenset[str],
+) -> VariantTest:
+    """A test in both arms by the samples of the run, and why it does not count."""
+    declared = head and with_samples(head, _rescored(head.main_samples, run))
+    variant, reason = row and without_fresh(row), ""
+    for side, result in (("as declared", declared), (f"in `{run.variant.name}`", variant)):
+        if result is None or result.verdict is None:
+            error = result.error.message if result and result.error else "it has no result"
+            reason = f"{side}: {error}"
+    return VariantTest(name, declared, variant, "in quarantine" if name in quarantined else reason)
 
 
-def compare_arms(tests: Sequence[Arms]) -> ArmComparison | None:
-    """Compares the arms over the tests with samples in both; None if there are none."""
-    scored = [test for test in tests if test.declared.trials and test.variant.trials]
-    if not scored:
+def _rescored(samples: Sequence[SampleResult], run: RunVariant) -> tuple[SampleResult, ...]:
+    """Samples of the suite as declared, by the evaluators that the variant has, too: without the
+    skill, none asks whether it is opened."""
+    if run.variant.skill:
+        return tuple(samples)
+    found = []
+    for sample in samples:
+        kept = [each for each in sample.evaluator_results if not asks_for_skill(each)]
+        if 0 < len(kept) < len(sample.evaluator_results):
+            score, verdict, gates = scoring.score_sample(kept)
+            sample = replace(sample, score=score, verdict=verdict, gates_failed=gates)
+        found.append(sample)
+    return tuple(found)
+
+
+def asks_for_skill(result: EvaluatorResult) -> bool:
+    """Whether an evaluator, or one inside it, scores whether a skill is opened."""
+    return result.type == "skill_trigger" or any(map(asks_for_skill, result.evaluator_results))
+
+
+def _difference(
+    tests: Sequence[tuple[VariantTest, Sequence[SampleResult], Sequence[SampleResult]]],
+    level: float,
+) -> ArmDifference | None:
+    """The difference by these samples of each test in both arms."""
+    arms: list[Arms] = []
+    turns: defaultdict[Hashable, list[Sequence[Sequence[bool]]]] = defaultdict(list)
+    for test, *sides in tests:
+        passed = [[sample.verdict == "pass" for sample in side if sample.verdict] for side in sides]
+        if all(passed):
+            conversation = test.declared.conversation_id if test.declared else None
+            turns[conversation or ("", test.id)].append(passed)
+            arms.append(Arms(*(Counts(sum(side), len(side)) for side in passed)))
+    clusters = [name for name, each in turns.items() for _ in each]
+    units = []
+    for each in turns.values():
+        whole = [[*map(all, zip(*side, strict=False))] for side in zip(*each, strict=True)]
+        units.append(Arms(*(Counts(sum(side), len(side)) for side in whole)))
+    return compare_arms(arms, level, clusters, units)
+
+
+def compare_arms(
+    tests: Sequence[Arms],
+    level: float,
+    clusters: Sequence[Hashable] = (),
+    units: Sequence[Arms] = (),
+) -> ArmDifference | None:
+    """Compares the arms over tests with samples in both; None without a test. `clusters` are those
+    of the tests, `units` what is independent of each other: a conversation passes in a sample if
+    all its turns do."""
+    if not tests:
         return None
-    differences = [(test.difference, number) for number, test in enumerate(scored)]
-    smallest = math.prod(
-        smallest_p(1, test.declared.trials, test.variant.trials) for test in scored
+    rates = [(test.declared.rate or 0.0, test.variant.rate or 0.0) for test in tests]
+    units = units or tests
+    return ArmDifference(
+        pairs=len(tests),
+        samples=min(count.trials for test in tests for count in (test.declared, test.variant)),
+        declared=math.fsum(declared for declared, _ in rates) / len(tests),
+        variant=math.fsum(variant for _, variant in rates) / len(tests),
+        difference=paired_difference(
+            [
+                (declared - variant, cluster)
+                for (declared, variant), cluster in zip(
+                    rates, clusters or range(len(tests)), strict=True
+                )
+            ]
+        ),
+        p_help=stratified_p(units),
+        p_hurt=stratified_p([unit.swapped for unit in units]),
+        smallest_p=math.prod(
+            smallest_p(1, unit.declared.trials, unit.variant.trials) for unit in units
+        ),
+        level=level,
     )
-    return ArmComparison(
-        declared=math.fsum(test.declared.rate or 0 for test in scored) / len(scored),
-        variant=math.fsum(test.variant.rate or 0 for test in scored) / len(scored),
-        difference=paired_difference(differences),
-        helps=stratified_p(scored) <= LEVEL,
-        hurts=stratified_p([test.swapped for test in scored]) <= LEVEL,
-        can_show=smallest <= LEVEL,
-    )
+
+
+def _decided(found: VariantComparison, policy: Policy, level: float) -> VariantComparison:
+    """With the outcome of its condition. `level` is that of the confirmation."""
+    fresh = found.fresh and replace(found.fresh, level=level)
+    found = replace(found, fresh=fresh)
+    return replace(found, outcome=_outcome(found, policy)) if found.run.variant.must else found
+
+
+def _outcome(found: VariantComparison, policy: Policy) -> Outcome:
+    """The outcome of `must`. What could not be scored might have decided otherwise."""
+    first, fresh = found.first, found.fresh
+    if first is None or not first.can_show:
+        return Outcome.INCONCLUSIVE
+    is_complete = all(test.reason == "in quarantine" for test in found.not_scored)
+    if found.run.variant.must == "help":
+        if first.helps:
+            return Outcome.PASSED
+        return Outcome.FAILED if is_complete else Outcome.INCONCLUSIVE
+    if first.hurts:
+        if not policy.confirm or (fresh and fresh.hurts):
+            return Outcome.FAILED
+        is_complete = is_complete and fresh is not None and not found.problem
+    return Outcome.PASSED if is_complete else Outcome.INCONCLUSIVE
 
 
 def stratified_p(tests: Sequence[Arms]) -> float:
@@ -73,11 +222,11 @@ def stratified_p(tests: Sequence[Arms]) -> float:
 
     The exact conditional test of a common odds ratio over 2 x 2 tables (Birch 1964, "The detection
     of partial association, I"): of each test, the passes of one arm are hypergeometric, given those
-    of both, and their sum is the convolution. With very many tests, its normal approximation with
+    of both, and their sum is the convolution. With very many samples, its normal approximation with
     continuity correction (Mantel and Haenszel 1959)."""
     informative = [test for test in tests if 0 < _passes(test) < _trials(test)]
     observed = sum(test.declared.successes for test in informative)
-    if len(informative) > _MOST_EXACT:
+    if sum(map(_trials, informative)) > _MOST_EXACT:
         mean = math.fsum(
             test.declared.trials * _passes(test) / _trials(test) for test in informative
         )
@@ -88,13 +237,6 @@ def stratified_p(tests: Sequence[Arms]) -> float:
         first, probabilities = _hypergeometric(test)
         least, sums = least + first, _convolve(sums, probabilities)
     return min(math.fsum(sums[max(observed - least, 0) :]), 1.0)
-
-
-def smallest_p(tests: int, declared: int, variant: int) -> float:
-    """The smallest value that `stratified_p` can have for so many tests with so many samples of
-    each in the two arms: all pass in the one, and none in the other. Only sizes where it is at most
-    `LEVEL` can show a difference."""
-    return float(math.comb(declared + variant, declared)) ** -tests
 
 
 def _hypergeometric(test: Arms) -> tuple[int, Sequence[float]]:

@@ -14,7 +14,7 @@ from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.secrets import keeping_secrets
 from agentevals_action.model.result import Key, TestResult
-from agentevals_action.model.run import Level, Run, RunSuite, SuiteEdits, notes
+from agentevals_action.model.run import Level, Run, RunSuite, RunVariant, SuiteEdits, notes
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.results.shards import digest_of_inputs
@@ -113,7 +113,8 @@ async def _read_head(request: ReviewRequest, configuration: ConfigurationFile) -
     suites: Suites = loaded.suites
     check_inputs(checkout, suites)
     if run or not suites:
-        suites = require_valid(suites, loaded.errors)
+        valid = require_valid(suites, loaded.errors)
+        suites = run.arms(valid) if run else valid
     head = Head(checkout, suites, covered, loaded.errors, loaded.warnings)
     if repository is None or not request.job.head_sha:
         return head
@@ -266,6 +267,11 @@ def _run_suites(
             edits=edits.get(suite.path, SuiteEdits()).edits,
             question_files=fingerprints.describe(suite).question_files(changed),
             suite_question_files=fingerprints.describe(suite).suite_question_files(changed),
+            variants=tuple(
+                RunVariant(variant, tuple(test.id for test in suite.arm(variant).tests))
+                for variant in suite.variants
+            ),
+            variant=suite.variant,
         )
         for selection in plan.selections
         for suite in [plan.head[selection.path]]

@@ -14,6 +14,7 @@ from agentevals_action.review.inputs.base_tree import Base
 from agentevals_action.review.inputs.request import LocalRun, ReviewRequest, Suites
 from agentevals_action.review.inputs.selection import SelectedSuites
 from agentevals_action.suites.target_use import undeclared_target
+from agentevals_action.suites.variants import undecidable_conditions
 from agentevals_action.targets.variables import Variables, missing_error
 
 
@@ -26,6 +27,11 @@ class Plan:
     head: Mapping[str, Suite]
     base: Mapping[str, Suite]
     missing: tuple[Diagnostic, ...]
+
+    @property
+    def arms(self) -> tuple[Suite, ...]:
+        """The suites of head in each of their variants."""
+        return tuple(arm for suite in self.head.values() for arm in suite.arms)
 
 
 def find_plan(
@@ -57,10 +63,11 @@ def _target_errors(
     suite: Suite, request: ReviewRequest, variables: Variables
 ) -> tuple[Diagnostic, ...]:
     """A diagnostic for each target that the suite uses and that is not declared, or needs an unset
-    variable. A replay needs none."""
+    variable, and for each condition that cannot be decided. A replay needs no variable."""
     known = variables(suite.root, suite.folder)
     undeclared = undeclared_target(suite)
     diagnostics = [undeclared] if undeclared else []
+    diagnostics += undecidable_conditions(suite, request.settings)
     for target in (suite.targets.targets[name] for name in suite.used_targets):
         names = [name for name in target.variables if name not in known]
         if names and request.cache != "replay":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agentevals_action.baselines.data_branch import DataBranch
 from agentevals_action.errors import InvalidInput, OutputError
+from agentevals_action.formatting import join_choices
 from agentevals_action.github.base import Host
 from agentevals_action.model.job import Job
 from agentevals_action.model.result import Fingerprint, Key, TestResult
@@ -26,6 +27,7 @@ from agentevals_action.system.git import GitRepository
 from agentevals_action.system.isolation import NO_ISOLATION, Isolation
 from agentevals_action.system.redaction import Redactor
 from agentevals_action.targets.calls.reply_store import Mode
+from agentevals_action.validation.field_errors import did_you_mean
 
 Suites = Sequence[Suite | BrokenSuite]
 
@@ -119,7 +121,8 @@ class LocalRun:
     """The command `run`: a review without a base, of which each suite must be valid. `paths` are
     the suites, or folders of suites, that run (empty: all); `globs` are those by which `select`
     reduces suites to tests. `resume` gives the results of an earlier run that stay. The results are
-    written to the file `output`, too. If the run `records`, the reply store gets each reply."""
+    written to the file `output`, too. If the run `records`, the reply store gets each reply. With a
+    `variant`, the suites that have it run in that arm."""
 
     paths: tuple[Path, ...]
     globs: tuple[str, ...]
@@ -129,6 +132,20 @@ class LocalRun:
     ]
     output: Path
     records: bool = False
+    variant: str | None = None
+
+    def arms(self, suites: Sequence[Suite]) -> Sequence[Suite]:
+        """The suites in the one arm that runs. InvalidInput if no suite has the variant."""
+        if self.variant is None:
+            return [suite.model_copy(update={"variants": ()}) for suite in suites]
+        every = [arm for suite in suites for arm in suite.arms]
+        found = [arm for arm in every if arm.variant == self.variant]
+        if not found:
+            known = sorted({arm.variant for arm in every})
+            advice = f"write {join_choices(known)}" if known else "declare it in `variants`"
+            problem = f"no suite has a variant `{self.variant}`"
+            raise InvalidInput(problem, did_you_mean(self.variant, known, advice))
+        return found
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,13 @@ async def find_base(inputs: ReviewInputs) -> BaseResults:
         return BaseResults(info)
     suites, missing = _suites_on_base(inputs)
     found = await find_stored(sources, suites, info)
-    return replace(found, suites={**found.suites, **missing})
+    variants = {
+        (arm.key, name): row
+        for source in reversed(sources)
+        for arm in inputs.part.arms
+        for name, row in source.find_valid(arm, settings.samples).items()
+    }
+    return replace(found, suites={**found.suites, **missing}, variants=tuple(variants.values()))
 
 
 def _is_stored(inputs: ReviewInputs) -> bool:
@@ -107,7 +113,8 @@ async def _read_branch(inputs: ReviewInputs) -> tuple[tuple[StoredRun, ...], str
             "`contents: write` write it"
         )
     problems: list[str] = []
-    paths = {suite.path for suite in inputs.part.base.values()}
+    suites = (*inputs.part.base.values(), *inputs.part.arms)
+    paths = {suite.path for suite in suites}
     found = await asyncio.to_thread(list, files.runs(problems, paths))
     runs = await _usable(inputs, [run for _, run in found])
     return tuple(runs), "; ".join(problems)

@@ -26,7 +26,7 @@ async def open_engine(inputs: ReviewInputs) -> AsyncIterator[Engine]:
         assemble_engine(
             divided_budget(request.settings),
             request.workspace.folder,
-            (*part.head.values(), *part.base.values()),
+            (*part.head.values(), *part.arms, *part.base.values()),
             inputs.fingerprints,
             _preparation(inputs, judge_trees),
             cache=request.cache,

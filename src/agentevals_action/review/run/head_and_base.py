@@ -181,12 +181,24 @@ def completed_facts(
         unmatched = unmatched_globs(inputs.suites, facts.quarantines.head, by_suite(head))
         notices = (*notices, *map(str, unmatched))
     duration = datetime.now(UTC) - datetime.fromisoformat(facts.time)
+    stored = {(*row.key, row.variant) for row in base.variants}
     unknown = BaseSuite(problem=base.info.problem if base.info.wanted else "")
     suites = [
         replace(
             suite,
             tests=suite.tests or tuple(name for path, name in head if path == suite.path),
             base=base.suites.get(suite.path, unknown),
+            variants=tuple(
+                replace(
+                    each,
+                    stored=tuple(
+                        name
+                        for name in each.tests
+                        if (suite.path, name, each.variant.name) in stored
+                    ),
+                )
+                for each in suite.variants
+            ),
         )
         for suite in facts.suites
     ]
@@ -219,5 +231,6 @@ def _with_common_facts(base: BaseResults) -> BaseResults:
         return replace(base, info=replace(base.info, source=sources.pop()))
     problems = {suite.problem for suite in base.suites.values()}
     if len(problems) == 1 and "" not in problems:
-        return BaseResults(replace(base.info, problem=problems.pop()))
+        info = replace(base.info, problem=problems.pop())
+        return replace(base, info=info, suites={}, rows={})
     return base

@@ -1,0 +1,108 @@
+"""Runs the variants of head that have no stored results, and samples both arms again where the
+suite as declared is worse and must not be."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.model.suite import Suite
+from agentevals_action.model.usage import total_spending
+from agentevals_action.reports.terminal.progress import Progress
+from agentevals_action.results.build import extended
+from agentevals_action.review.comparison.decision_rule import FIRST_SAMPLES
+from agentevals_action.review.comparison.variants import compare_variant
+from agentevals_action.review.inputs.inputs import ReviewInputs
+from agentevals_action.review.run.head_and_base import Rows, by_suite
+from agentevals_action.runners.executor import Executors
+
+
+async def run_variants(
+    inputs: ReviewInputs,
+    executors: Executors,
+    stored: Sequence[TestResult],
+    head: Rows,
+    progress: Progress,
+) -> tuple[TestResult, ...]:
+    """The results of the variants, in the order of their suites: those that are `stored`, and those
+    that run now; with the fresh samples of a confirmation."""
+    arms, declared = inputs.part.arms, by_suite(head)
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(_run(arm, executors, stored, progress)) for arm in arms]
+    found: list[TestResult] = []
+    for arm, task in zip(arms, running, strict=True):
+        rows = task.result()
+        suspects = _find_suspects(inputs, arm, declared.get(arm.path, {}), rows)
+        fresh = await _sample_again(inputs, executors, arm, suspects, rows, progress)
+        found += {**rows, **fresh}.values()
+    return tuple(found)
+
+
+async def _run(
+    arm: Suite, executors: Executors, stored: Sequence[TestResult], progress: Progress
+) -> Mapping[str, TestResult]:
+    """The results of a variant by test id."""
+    own = (row for row in stored if (row.eval_path, row.variant) == (arm.path, arm.variant))
+    rows = {row.eval_id: row for row in own}
+    if any(test.id not in rows for test in arm.tests):
+        results = await executors.of(arm).run(partial(progress.handle, arm.variant), rows)
+        rows |= {row.eval_id: row for row in results.rows}
+    return {test.id: rows[test.id] for test in arm.tests}
+
+
+def _find_suspects(
+    inputs: ReviewInputs, arm: Suite, head: Mapping[str, TestResult], rows: Mapping[str, TestResult]
+) -> Sequence[str]:
+    """The ids of the tests to sample again in both arms: all that are scored in both, if the suite
+    as declared must not hurt and does. A shard, which does not know the other parts, takes them if
+    it is worse in its part."""
+    settings = inputs.request.settings
+    suite = next(each for each in inputs.facts.suites if each.path == arm.path)
+    run = next(each for each in suite.variants if each.variant.name == arm.variant)
+    if run.variant.must != "not-hurt" or not settings.confirm:
+        return ()
+    compared = compare_variant(run, head, rows, settings.alpha)
+    first = compared.first
+    if first is None or not (first.hurts or (settings.shard and first.declared < first.variant)):
+        return ()
+    return [test.id for test in compared.tests if test.passes is not None]
+
+
+async def _sample_again(
+    inputs: ReviewInputs,
+    executors: Executors,
+    arm: Suite,
+    tests: Sequence[str],
+    rows: Mapping[str, TestResult],
+    progress: Progress,
+) -> Mapping[str, TestResult]:
+    """The results of these tests with fresh samples of both arms, and what they cost."""
+    settings, settled = inputs.request.settings, 0
+    count = min(max(settings.samples, FIRST_SAMPLES), settings.confirm)
+    sides = executors.of(inputs.part.head[arm.path]), executors.of(arm)
+    subject = f"in both arms of `{arm.variant}`"
+
+    async def sample(name: str) -> TestResult:
+        nonlocal settled
+        taken: list[Sequence[SampleResult]] = []
+        problem = ""
+        try:
+            taken = [await side.sample(name, count) for side in sides]
+        except AttemptError as error:
+            problem = error.sentence
+        every = [each for own in taken for each in own]
+        problem = problem or next((each.error.message for each in every if each.error), "")
+        settled += 1
+        progress.confirm(len(tests), settled, 2 * count * settled, subject)
+        declared, fresh = taken if len(taken) == len(sides) else ((), ())
+        row = extended(rows[name], fresh, problem)
+        spent = total_spending((row.spent, *(each.spent for each in declared)))
+        return replace(row, declared=tuple(declared), spent=spent)
+
+    if tests:
+        progress.confirm(len(tests), 0, 0, subject)
+    async with asyncio.TaskGroup() as group:
+        running = {name: group.create_task(sample(name)) for name in tests}
+    return {name: task.result() for name, task in running.items()}
