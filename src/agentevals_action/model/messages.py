@@ -375,16 +375,21 @@ def wire_message(message: Message) -> dict[str, Any]:
         data["tool_call_id"] = message.tool_call_id
     if message.tool_calls:
         data["tool_calls"] = [
-            {**_chat_tool_call(call), **wire_tool_call(call)} for call in message.tool_calls
+            {**chat_tool_call(call), **wire_tool_call(call)} for call in message.tool_calls
         ]
     return data
 
 
-def _chat_tool_call(call: ToolCall) -> dict[str, Any]:
+def encode_arguments(call: ToolCall) -> str:
+    """A tool call's arguments as a string of JSON."""
+    return json.dumps(call.arguments if call.arguments is not None else {}, ensure_ascii=False)
+
+
+def chat_tool_call(call: ToolCall) -> dict[str, Any]:
     """A tool call as OpenAI's chat API has it."""
-    arguments = json.dumps(call.arguments if call.arguments is not None else {}, ensure_ascii=False)
     data = {"id": call.id} if call.id is not None else {}
-    return {**data, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    function = {"name": call.name, "arguments": encode_arguments(call)}
+    return {**data, "type": "function", "function": function}
 
 
 def wire_tool_call(call: ToolCall) -> dict[str, Any]:

@@ -102,14 +102,6 @@ def find_suites(
     return FoundSuites(suites, diagnostics.errors, tuple(others.values()))
 
 
-def has_name_of_suite(path: str, patterns: Sequence[str]) -> bool:
-    """Whether a file has the name of a suite, which the user's patterns may exclude. A
-    `dataset.yaml` may be another file."""
-    known = (*DEFAULT_PATTERNS, *patterns)
-    names = [name for name in known if not name.startswith("!") and not name.endswith(_DATASET)]
-    return is_chosen(path, path, names)
-
-
 def unnamed_suites(
     root: Path, below: Path, files: Sequence[str] | None, patterns: Sequence[str] = ()
 ) -> Mapping[str, str]:

@@ -13,6 +13,7 @@ from agentevals_action.model.messages import (
     Picture,
     Role,
     ToolCall,
+    chat_tool_call,
     read_message,
     read_tool_call,
 )
@@ -56,14 +57,7 @@ def _wire_message(message: Message) -> dict[str, Any]:
     elif message.name is not None:
         data["name"] = message.name
     if message.tool_calls:
-        data["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": requests.encode_arguments(call)},
-            }
-            for call in message.tool_calls
-        ]
+        data["tool_calls"] = [chat_tool_call(call) for call in message.tool_calls]
     return data
 
 

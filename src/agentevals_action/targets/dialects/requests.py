@@ -83,11 +83,6 @@ def arguments(call: ToolCall) -> dict[str, object]:
     return call.arguments
 
 
-def encode_arguments(call: ToolCall) -> str:
-    """A tool call's arguments as a string of JSON."""
-    return json.dumps(call.arguments if call.arguments is not None else {}, ensure_ascii=False)
-
-
 def parts(message: Message, with_pictures: Sequence[Role]) -> Iterator[str | Picture]:
     """The texts and pictures of a message without empty texts; ValueError if one cannot be sent."""
     for block in message.blocks:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-from agentevals_action.model.messages import Message, Picture
+from agentevals_action.model.messages import Message, Picture, encode_arguments
 from agentevals_action.targets.dialects import messages as role_messages
 from agentevals_action.targets.dialects import requests
 from agentevals_action.targets.dialects.blocks import (
@@ -43,7 +43,7 @@ def _wire_items(message: Message) -> Iterator[dict[str, Any]]:
     if content or not message.tool_calls:
         yield {"role": message.role, "content": content}
     for call in message.tool_calls:
-        arguments = requests.encode_arguments(call)
+        arguments = encode_arguments(call)
         named = {"type": "function_call", "call_id": call.id, "name": call.name}
         yield {**named, "arguments": arguments}
 
