@@ -4,7 +4,6 @@ HTTP."""
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -330,21 +329,12 @@ def test_gate__a_program_that_cannot_be_started_is_named_even_if_its_check_is_gr
     assert "no-such-program" in gate.comments()[0]
 
 
-def wait_for(mark: Path, process: command.Process) -> None:
-    """Waits for a file that the agent of a running process makes."""
-    deadline = time.monotonic() + 60
-    while not mark.exists():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def start_slow_agent(gate: Gate, mark: Path) -> tuple[Job, command.Process]:
     """A run whose agent has made the file `mark` and does not answer."""
     gate.push({"agent.sh": f'touch "{mark}"; sleep 60\n'})
     job = gate.job()
     process = job.start()
-    wait_for(mark, process)
+    command.wait_for(mark, process)
     return job, process
 
 

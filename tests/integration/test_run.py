@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -122,11 +121,7 @@ def test_run__killed_keeps_what_was_done(folder: Path, tmp_path: Path) -> None:
     )
     temp = {"TMPDIR": str(tmp_path)}  # what a killed run leaves goes with the test
     process = command.start(folder, "run", "--max-concurrency", "1", env=temp)
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "asked").exists() or "slow" not in (tmp_path / "asked").read_text():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    command.wait_for(tmp_path / "asked", process, "slow")
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=20)
     assert ids(folder / "agentevals-report/results.jsonl") == ["one", "two"]

@@ -1,7 +1,6 @@
 """What commands show a person: one screen on a terminal, the comment or JSON elsewhere."""
 
 import json
-import os
 import re
 import signal
 from pathlib import Path
@@ -147,9 +146,7 @@ def test_run__on_sigint_the_message_names_resume(tmp_path: Path) -> None:
     (tmp_path / ".agentv/targets.yaml").write_text(f"[{agent}]\n")
     (tmp_path / "EVAL.yaml").write_text(suite("one", "a"))
     running = command.start(tmp_path, "run")
-    while not (tmp_path / "started").exists():
-        assert running.poll() is None
-        os.sched_yield()
+    command.wait_for(tmp_path / "started", running)
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=60)
 

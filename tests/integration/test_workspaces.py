@@ -3,7 +3,6 @@ it, what is left behind."""
 
 import json
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -119,9 +118,7 @@ def test_run__a_signal_skips_no_hook_that_cleans_up(tmp_path: Path, isolation: s
     agent = f"import pathlib, time; pathlib.Path('{tmp_path}/started').touch(); time.sleep(600)\n"
     (root / "agent.py").write_text(agent)
     process = command.start(root, "run")
-    while not (tmp_path / "started").exists():
-        time.sleep(0.01)
-        assert process.poll() is None
+    command.wait_for(tmp_path / "started", process)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM

@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,6 +121,15 @@ def start_with_pipes(
     fork.stdout = os.fdopen(reading, encoding="utf-8")
     fork.stderr = None if reading_errors is None else os.fdopen(reading_errors, encoding="utf-8")
     return fork
+
+
+def wait_for(file: Path, process: Process, words: str = "") -> None:
+    """Waits until what a running command starts has written words into a file."""
+    deadline = time.monotonic() + 60
+    while not file.exists() or words not in file.read_text():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def start_into(

@@ -6,11 +6,10 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from typing import Any, ClassVar, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from tests.support.loopback import LoopbackServer
+from tests.support.loopback import LoopbackServer, QuietHandler
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,8 @@ class StandIn(LoopbackServer, Generic[Request, Reply]):
         raise NotImplementedError
 
 
-def _handler(server: StandIn[Any, Any]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(server: StandIn[Any, Any]) -> type[QuietHandler]:
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
         # Otherwise the body of a reply waits 40 ms for the acknowledgement of the head.
         disable_nagle_algorithm = True
@@ -154,8 +153,5 @@ def _handler(server: StandIn[Any, Any]) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _reply
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Writes nothing: a test's output is its own."""
 
     return Handler

@@ -9,69 +9,11 @@ from agentevals_action.model.messages import Message
 from agentevals_action.model.suite import Suite
 from tests.support import suites
 
-TODAY = """\
-name: same
-execution: {target: default}
-assert:
-  - {name: shared, type: llm_judge, prompt: "{{answer}}"}
-tests:
-  - id: a
-    criteria: is right
-    input: hello
-    expected_output: hi
-    assert:
-      - {name: own, type: code_judge, script: [python3, judge.py]}
-      - {name: checks, type: rubric, rubrics: [{id: one, outcome: is one}]}
-"""
-EARLIER = """\
-name: same
-execution:
-  target: default
-  evaluators:
-    - {name: shared, type: llm_judge, prompt: "{{answer}}"}
-evalcases:
-  - id: a
-    expected_outcome: is right
-    input_messages: [{role: user, content: hello}]
-    expected_messages: [{role: assistant, content: hi}]
-    execution:
-      evaluators:
-        - {name: own, type: code_judge, script: [python3, judge.py]}
-        - {name: checks, type: rubric, rubrics: [{id: one, expected_outcome: is one}]}
-"""
-AGENTV = """\
-name: same
-execution: {target: default}
-assertions:
-  - {name: shared, type: llm-grader, prompt: "{{answer}}"}
-tests:
-  - id: a
-    criteria: is right
-    input: hello
-    expected_output: hi
-    assertions:
-      - {name: own, type: code-grader, command: [python3, judge.py]}
-      - {name: checks, type: rubrics, criteria: [{id: one, outcome: is one}]}
-"""
-MIXED = """\
-name: same
-execution:
-  target: default
-  assertions:
-    - {name: shared, type: llm-rubric, prompt: "{{answer}}"}
-evalcases:
-  - id: a
-    criteria: is right
-    expected_outcome: is right
-    input: hello
-    input_messages: [{role: user, content: hello}]
-    expected_output: {role: assistant, content: hi}
-    evaluators:
-      - {name: own, type: script, script: [python3, judge.py]}
-    execution:
-      assert:
-        - {name: checks, type: rubric, criteria: [{id: one, expected_outcome: is one}]}
-"""
+FOLDER = Path(__file__).resolve().parents[2] / "data/dialects"
+
+
+def read(name: str) -> str:
+    return (FOLDER / f"{name}.yaml").read_text("utf-8")
 
 
 def seen(suite: Suite) -> object:
@@ -85,10 +27,10 @@ def seen(suite: Suite) -> object:
     ]
 
 
-@pytest.mark.parametrize("text", [EARLIER, AGENTV, MIXED], ids=["earlier", "agentv", "mixed"])
-def test_dialect__means_the_same(tmp_path: Path, text: str) -> None:
-    files = {".agentv/targets.yaml": suites.TARGETS, "EVAL.yaml": TODAY, "other/EVAL.yaml": text}
-    suites.write(tmp_path, files)
+@pytest.mark.parametrize("name", ["earlier", "agentv", "mixed"])
+def test_dialect__means_the_same(tmp_path: Path, name: str) -> None:
+    files = {"EVAL.yaml": read("today"), "other/EVAL.yaml": read(name)}
+    suites.write(tmp_path, {".agentv/targets.yaml": suites.TARGETS, **files})
 
     today, other = suites.load_valid(tmp_path), suites.load_valid(tmp_path, "other/EVAL.yaml")
 
@@ -118,9 +60,9 @@ def test_name__missing_at_the_root_does_not_depend_on_the_checkout(tmp_path: Pat
     } == {"support"}
 
 
-@pytest.mark.parametrize("text", [TODAY, AGENTV], ids=["today", "agentv"])
-def test_earlier_spelling__is_none_of_the_living_dialects(tmp_path: Path, text: str) -> None:
-    suites.write(tmp_path, {".agentv/targets.yaml": suites.TARGETS, "EVAL.yaml": text})
+@pytest.mark.parametrize("name", ["today", "agentv"])
+def test_earlier_spelling__is_none_of_the_living_dialects(tmp_path: Path, name: str) -> None:
+    suites.write(tmp_path, {".agentv/targets.yaml": suites.TARGETS, "EVAL.yaml": read(name)})
 
     assert suites.load_valid(tmp_path).warnings == ()
 

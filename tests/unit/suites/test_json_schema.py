@@ -12,38 +12,12 @@ from agentevals_action.cli.commands.schema import SCHEMAS
 from agentevals_action.suites.documents.yaml_reader import read_yaml
 from agentevals_action.suites.json_schema import suite_schema, write_schema
 from tests.support import suites
-from tests.unit.suites import test_dialects as dialects
 
 SCHEMA = suite_schema()
 ROOT = Path(__file__).resolve().parents[3]
 CONFORMANCE = ROOT.parent / "shared/conformance"
 TEST = "tests:\n  - id: a\n    input: q\n    criteria: c\n"
-AGENTV = """\
-execution: {target: default}
-input: You are kind.
-assertions:
-  - is polite
-  - type: assert-set
-    threshold: 0.5
-    assertions: [names the order, {type: icontains-any, value: [order]}, {type: llm-grader, prompt: "{{output}}"}]
-tests:
-  - id: one
-    criteria: is right
-    input: {role: user, content: [{type: text, text: hello}]}
-    expected_output: [{role: assistant, content: hi, tool_calls: [{tool: find, input: {a: 1}, duration_ms: 3}]}]
-    execution: {skip_defaults: true}
-    assertions:
-      - {type: script, command: ./judge.sh}
-      - {type: code-grader, command: [./judge.sh], target: {max_calls: 3}}
-      - {type: rubrics, criteria: [{outcome: one, score_ranges: {0: bad, 10: good}}, {outcome: two, required: true, min_score: 0.5}]}
-      - {type: latency, max_ms: 10}
-      - {type: cost, max_usd: 1}
-      - {type: token-usage, max_total_tokens: 10}
-      - {type: tool-trajectory, minimums: {find: 1}}
-      - {type: skill-trigger, skill: x}
-      - {type: execution-metrics, max_tool_calls: 3}
-      - {type: is-json, required: true, min_score: 0.9, negate: true}
-"""
+DIALECTS = sorted((ROOT / "tests/data/dialects").glob("*.yaml"))
 
 
 def errors(text: str) -> list[str]:
@@ -82,10 +56,9 @@ def test_schema__has_every_type_of_evaluator() -> None:
     assert {name.replace("-", "_") for name in types} == set(evaluators.EVALUATORS.all_spellings)
 
 
-@pytest.mark.parametrize(
-    "text", [dialects.TODAY, dialects.EARLIER, dialects.AGENTV, dialects.MIXED, AGENTV]
-)
-def test_schema__accepts_the_dialects(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize("file", DIALECTS, ids=lambda file: file.stem)
+def test_schema__accepts_the_dialects(tmp_path: Path, file: Path) -> None:
+    text = file.read_text("utf-8")
     suites.write(tmp_path, {".agentv/targets.yaml": suites.TARGETS, "EVAL.yaml": text})
 
     assert errors(text) == []
