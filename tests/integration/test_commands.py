@@ -32,7 +32,8 @@ class Step:
     what is expected of each. `says`, `out`, `err`, `once` and `never` are texts in both or one of
     its streams, `prints` is its whole output, `hidden` is in no file of the report either. `errors`
     are the beginnings of all lines with a position, `ids` those of the tests with results. The rest
-    are parts of its document, of the summary, and of the results on head and base by ids."""
+    are parts of its document, of the summary, and of the results on head and base by ids. `made` has
+    texts in files, parts of YAML files, or null for what is not there."""
 
     run: str | list[str]
     code: int = 0
@@ -53,6 +54,7 @@ class Step:
     summary: Any = None
     rows: Any = None
     base: Any = None
+    made: Mapping[str, Any] = field(default_factory=dict)
 
 
 def cases() -> Iterator[Any]:
@@ -105,8 +107,8 @@ def texts(expected: str | list[str]) -> list[str]:
     return [expected] if isinstance(expected, str) else expected
 
 
-def check(step: Step, done: command.Done, report: Path) -> None:
-    shown = done.out + done.err
+def check(step: Step, done: command.Done, root: Path) -> None:
+    shown, report = done.out + done.err, root / "agentevals-report"
     assert done.code == step.code, shown
     for expected, text in ((step.says, shown), (step.out, done.out), (step.err, done.err)):
         assert [each for each in texts(expected) if each not in text] == [], shown
@@ -131,6 +133,14 @@ def check(step: Step, done: command.Done, report: Path) -> None:
     for name, read in documents.items():
         if (part := getattr(step, name)) is not None:
             assert is_part(part, read()), (name, read())
+    for path, part in step.made.items():
+        if part is None:
+            assert not (root / path).exists(), path
+        elif isinstance(part, Mapping):
+            assert is_part(part, yaml.safe_load((root / path).read_text("utf-8"))), path
+        else:
+            text = (root / path).read_text("utf-8")
+            assert [each for each in texts(part) if each not in text] == [], text
 
 
 def rows(path: Path) -> dict[str, Any]:
@@ -153,4 +163,4 @@ def test_command__says_what_is_expected(tmp_path: Path, files: Files, steps: lis
                 made.commit("change")
         for words in texts(step.run):
             done = command.run(made.path / step.folder, *shlex.split(words), env=step.env)
-            check(step, done, made.path / "agentevals-report")
+            check(step, done, made.path)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import yaml
 
-from agentevals_action.settings import INPUTS
 from tests.support import command
 from tests.support.gate import opened
 from tests.support.job import Job
@@ -46,7 +45,6 @@ PYTEST: Files = {
 }
 STAND_IN = Path(__file__).resolve().parents[1] / "support/promptfoo_stand_in.py"
 WORKFLOW = ".github/workflows/evals.yml"
-CREATED = [".agentevals.yaml", WORKFLOW, ".gitignore"]
 
 
 def initialised(folder: Path, files: Files) -> tuple[Repository, str]:
@@ -56,73 +54,11 @@ def initialised(folder: Path, files: Files) -> tuple[Repository, str]:
     return repository, done.out
 
 
-def read(repository: Repository, path: str) -> Any:
-    return yaml.safe_load((repository.path / path).read_text())
-
-
 def steps(repository: Repository) -> list[dict[str, Any]]:
     """The steps after the checkout."""
-    workflow = read(repository, WORKFLOW)
+    workflow = yaml.safe_load((repository.path / WORKFLOW).read_text())
     found: list[dict[str, Any]] = workflow["jobs"]["evals"]["steps"][1:]
     return found
-
-
-def test_init__a_configuration_of_promptfoo_decides_the_entry_and_the_workflow(
-    tmp_path: Path,
-) -> None:
-    repository, out = initialised(tmp_path, PROMPTFOO)
-
-    assert [line.split() for line in out.splitlines()[:3]] == [
-        ["created", path] for path in CREATED
-    ]
-    assert not (repository.path / "evals").exists()
-    assert not (repository.path / ".agentv").exists()
-    assert read(repository, ".agentevals.yaml") == {
-        "runners": [
-            {
-                "name": "promptfoo",
-                "results": "promptfoo",
-                "suites": ["**/promptfooconfig.yaml"],
-                "env": ["OPENAI_API_KEY"],
-            }
-        ],
-    }
-    text = (repository.path / ".agentevals.yaml").read_text()
-    assert text.endswith(
-        "# Without `watch`, a change of any file runs all suites, documentation aside. With it, only "
-        "these files, the agent's own\n# code and prompts, and those that a suite names do:\n"
-        '# watch:\n#   - "prompts/**"\n'
-    )
-    assert steps(repository) == [
-        {"uses": "actions/setup-node@v5", "with": {"node-version": "22"}},
-        {"run": "npm install -g promptfoo@0.123.1"},
-        {
-            "uses": "org/agentevals-action/composite@v1",
-            "with": {"env": "OPENAI_API_KEY"},
-            "env": {"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}"},
-        },
-    ]
-    assert "env" in INPUTS
-    assert "each change runs it" in (repository.path / ".agentevals.yaml").read_text()
-    assert "agentevals-action run --env OPENAI_API_KEY" in out
-    assert "Add the secret OPENAI_API_KEY" in out
-
-
-def test_init__tests_of_python_say_how_to_name_their_keys(tmp_path: Path) -> None:
-    repository, out = initialised(tmp_path, PYTEST)
-
-    (entry,) = read(repository, ".agentevals.yaml")["runners"]
-    assert entry == {"name": "pytest", "results": "junit", "suites": ["evals/test_*.py"]}
-    assert steps(repository) == [
-        {"uses": "actions/setup-python@v5", "with": {"python-version": "3.13"}},
-        {"run": "python3 -m pip install -r requirements.txt 'pytest>=8.2' deepeval"},
-        {"uses": "org/agentevals-action/composite@v1"},
-    ]
-    assert "# env: [OPENAI_API_KEY]" in (repository.path / ".agentevals.yaml").read_text()
-    workflow = (repository.path / WORKFLOW).read_text()
-    assert '# env: {OPENAI_API_KEY: "${{ secrets.OPENAI_API_KEY }}"}' in workflow
-    assert "secret" not in out
-    assert "each change runs it" not in (repository.path / ".agentevals.yaml").read_text()
 
 
 def test_init__what_the_user_s_own_files_lack_is_printed_and_not_written(tmp_path: Path) -> None:
@@ -143,18 +79,6 @@ def test_init__what_the_user_s_own_files_lack_is_printed_and_not_written(tmp_pat
     again = command.run(repository.path, "init")
     assert "Add this" not in again.out
     assert "kept     .agentevals.yaml" in again.out
-
-
-def test_init__an_agent_that_is_named_gets_a_suite_of_its_own(tmp_path: Path) -> None:
-    repository = Repository.create(tmp_path / "repository", PROMPTFOO)
-
-    done = command.run(repository.path, "init", "--model", "gpt-4o-mini")
-
-    assert done.code == 0, done.err
-    assert (repository.path / "evals/EVAL.yaml").is_file()
-    assert read(repository, ".agentevals.yaml") is None
-    proposal = done.out.partition("for .agentevals.yaml:\n")[2].partition("\n\n")[0]
-    assert yaml.safe_load(proposal)["runners"][0]["results"] == "promptfoo"
 
 
 def files_of(repository: Repository) -> Files:
