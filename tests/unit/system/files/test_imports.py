@@ -10,7 +10,9 @@ from tests.support import suites
 FILES = {
     "evals/check.py": "import json\nimport lib.rules\nfrom .near import one\nfrom shared import two\n",
     "evals/lib/__init__.py": "",
-    "evals/lib/rules.py": "from lib import deep\n",
+    "evals/lib/rules.py": "from lib import deep\nfrom . import own\n",
+    "evals/lib/own.py": "",
+    "evals/own.py": "",
     "evals/lib/deep.py": '"""Scores what agent.py prints, see ../agent.py."""\n',
     "evals/lib/unused.py": "",
     "evals/near.py": "",
@@ -62,6 +64,7 @@ def test_find_imports__all_forms_of_python_also_with_an_error_of_syntax(tmp_path
                 "evals/lib/__init__.py",
                 "evals/lib/rules.py",
                 "evals/lib/deep.py",
+                "evals/lib/own.py",
                 "evals/near.py",
                 "src/shared.py",
             },
