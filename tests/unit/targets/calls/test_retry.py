@@ -3,8 +3,9 @@ import itertools
 
 import pytest
 
-from agentevals_action.errors import AttemptError, TargetDead
-from agentevals_action.targets.calls.retry import PATIENCE, RateLimit
+from agentevals_action.errors import AttemptError, TargetDead, TransientError
+from agentevals_action.model.trace import Trace
+from agentevals_action.targets.calls.retry import PATIENCE, RateLimit, Retries
 from tests.support import skipping_loop
 
 REFUSAL = AttemptError("target", "host answered 429: slow down")
@@ -87,3 +88,21 @@ def test_pause__an_answer_makes_patience_whole_again() -> None:
             throttle.succeeded()
 
     skipping_loop.run(refused_now_and_then())
+
+
+def test_run__a_rate_limit_delays_one_call_for_no_longer_than_the_patience() -> None:
+    """The others succeed, so that the target is not dead."""
+
+    async def refused() -> float:
+        throttle = RateLimit(None, None)
+
+        async def call() -> Trace:
+            await throttle.turn()
+            throttle.succeeded()
+            raise TransientError("slow down", retry_after=100, limited=True)
+
+        with pytest.raises(AttemptError, match="after 4 calls, slow down"):
+            await Retries(0, 30, 1, throttle).run(call)
+        return asyncio.get_running_loop().time()
+
+    assert skipping_loop.run(refused()) == PATIENCE
