@@ -84,7 +84,8 @@ def test_of__another_value_of_a_variable_is_another_target_and_another_key_is_no
 def test_of__all_tracked_files_that_watch_names_are_the_agent(tmp_path: Path) -> None:
     suite = load(tmp_path, FILES["messages"])
     (test,) = suite.tests
-    blobs = {"agent/lib/tools.py": "1" * 40, "agent/prompt.md": "2" * 40, "docs.md": "3" * 40}
+    names = ("agent/lib/tools.py", "agent/prompt.md", "docs.md", "more.toml")
+    blobs = {name: str(number) * 40 for number, name in enumerate(names)}
 
     def of(changes: Mapping[str, str], rule: str = "agent/**") -> Fingerprint:
         ids = {**blobs, **changes}
@@ -92,7 +93,7 @@ def test_of__all_tracked_files_that_watch_names_are_the_agent(tmp_path: Path) ->
         return Fingerprints([read_rule(rule)], tracked=tracked).of(suite, test)
 
     before = of({})
-    assert of({"docs.md": "4" * 40}) == before
+    assert of({"docs.md": "4" * 40}) == of({"more.toml": "4" * 40}) == before
     for other in (
         of({"agent/lib/tools.py": "4" * 40}),
         of({"agent/more.py": "4" * 40}),

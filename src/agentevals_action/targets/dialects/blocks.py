@@ -287,13 +287,10 @@ def decode_arguments(text: Any) -> Any:
     return {} if isinstance(text, str) and not text.strip() else decode_json(text)
 
 
-def objects(data: Item, *path: str) -> Sequence[Item]:
+def objects(data: Item, name: str) -> Sequence[Item]:
     """The objects of a list, none if it is missing or null. ValueError if it is anything else: a
     tool call must not be lost."""
-    value: Any = data
-    for step in path:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    name = ".".join(path)
+    value = data.get(name)
     if value is None:
         return ()
     if not isinstance(value, list):

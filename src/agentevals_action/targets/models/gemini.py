@@ -101,7 +101,7 @@ class Gemini(ModelTarget):
         if reason in _STOPPED:
             stopped = f"the vendor stopped the reply ({reason})"
             raise ValueError(": ".join(filter(None, [stopped, details])))
-        parts = objects(candidates[0], "content", "parts")
+        parts = objects(as_object(candidates[0].get("content")), "parts")
         read = read_gemini_parts(parts)
         if read.is_empty:
             advice = "; raise `maxOutputTokens` in `config`" if reason == "MAX_TOKENS" else ""

@@ -142,7 +142,9 @@ class _Connected(Provider):
                 words = placeholders.split_command(check.command)
                 folder = self._runner.declared_folder(request, check.cwd)
                 program = self._runner.program(words, request, folder=folder)
-                await self._runner.run("the healthcheck", program, check.timeout_seconds)
+                await process.run_checked(
+                    "the healthcheck", program, kind="target", timeout=check.timeout_seconds
+                )
             except AttemptError as error:
                 self._failed_check = TargetDead(str(error), error.hint)
                 raise self._failed_check from None
@@ -194,7 +196,9 @@ class _Connected(Provider):
         words, stdin, own = self._command(request, folder)
         program = self._runner.program(words, request, {**variables, **own})
         try:
-            done = await self._runner.run("the command", program, request.timeout, stdin)
+            done = await process.run_checked(
+                "the command", program, kind="target", timeout=request.timeout, stdin=stdin
+            )
         except AttemptError as error:
             if "PROMPT" in self._placeholders and "Argument list too long" in str(error):
                 error.hint = "use {PROMPT_FILE} or standard input for long prompts"

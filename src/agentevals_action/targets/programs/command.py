@@ -15,7 +15,6 @@ from pydantic import Field
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.diagnostic import NamedFile, files_of_program
 from agentevals_action.model.target import ProviderContext, Request, Target
-from agentevals_action.system import process
 from agentevals_action.system.child_environment import (
     CHECKOUT_VARIABLE,
     ChildContext,
@@ -144,15 +143,6 @@ class CommandLauncher:
     def tree(self, request: Request) -> Path:
         """The checkout of a request, or that of the judges for a target that judges."""
         return self._judge_path(request.root) if request.is_judge else request.root
-
-    async def run(
-        self, subject: str, program: Program, timeout: float, stdin: str = ""
-    ) -> process.Completed:
-        """Runs a program to its successful end. Raises the AttemptError of
-        `process.run_checked`."""
-        return await process.run_checked(
-            subject, program, kind="target", timeout=timeout, stdin=stdin
-        )
 
     def program(
         self,
