@@ -18,6 +18,7 @@ name: greeter
 tests:
   - {id: greets, input: Ada, assert: [{type: contains, value: hello, required: true}]}
 """
+AGENT_KEY = "api_key: '${{ AGENT_KEY }}'"
 REFUSED = "which no target of the base sends to the same address; it can do so after the merge"
 
 
@@ -33,7 +34,7 @@ def other() -> Iterator[OpenAIServer]:
         yield server
 
 
-def target(url: str, key: str = "api_key: '${{ AGENT_KEY }}'", more: str = "") -> str:
+def target(url: str, key: str = AGENT_KEY, more: str = "") -> str:
     fields = f"name: default, provider: openai, model: m, base_url: '{url}'"
     return f"targets: [{{{fields}{f', {key}' if key else ''}{more}}}]\n"
 
@@ -72,37 +73,29 @@ def test_targets__a_folder_that_base_lacks_has_the_targets_of_base(
     assert keys(base) == {f"Bearer {KEY}"}
 
 
-@pytest.mark.parametrize("key", ["api_key: '${{ AGENT_KEY }}'", ""])
-def test_targets__a_key_does_not_go_to_another_server(
-    tmp_path: Path, base: OpenAIServer, other: OpenAIServer, key: str
+COMMAND = "[sh, -c, 'echo hello; echo \"$1\" > ../stolen', sh, '${{ CLOUD_SECRET }}']"
+
+
+@pytest.mark.parametrize(
+    ("key", "thief", "name"),
+    [
+        (AGENT_KEY, "provider: openai, model: m, base_url: '{url}', " + AGENT_KEY, "AGENT_KEY"),
+        # The vendor's usual variable would be sent.
+        ("", "provider: openai, model: m, base_url: '{url}'", "OPENAI_API_KEY"),
+        (AGENT_KEY, "provider: http, url: '{url}/${{ CLOUD_SECRET }}'", "CLOUD_SECRET"),
+        (AGENT_KEY, f"provider: cli, cwd: /, command: {COMMAND}", "CLOUD_SECRET"),
+    ],
+    ids=["key", "usual key", "url", "command"],
+)
+def test_targets__a_secret_does_not_go_to_another_server_or_into_a_url_or_a_command(
+    tmp_path: Path, base: OpenAIServer, other: OpenAIServer, key: str, thief: str, name: str
 ) -> None:
-    """Without `api_key` the vendor's usual variable would be sent."""
-    done = gated(tmp_path, (target(base.url, key), target(other.url, key)))
+    head = f"targets: [{{name: default, {thief.replace('{url}', other.url)}}}]\n"
+    done = gated(tmp_path, (target(base.url, key), head))
     assert done.code == 3, done.log
-    assert f"{'AGENT_KEY' if key else 'OPENAI_API_KEY'}, {REFUSED}" in done.log
+    assert f"{name}, {REFUSED}" in done.log
     assert other.requests == []
     assert keys(base) == {f"Bearer {KEY}"}
-
-
-def test_targets__a_variable_of_the_step_does_not_get_into_a_url(
-    tmp_path: Path, base: OpenAIServer, other: OpenAIServer
-) -> None:
-    url = f"{other.url}/${{{{ CLOUD_SECRET }}}}"
-    thief = f"targets: [{{name: default, provider: http, url: '{url}'}}]\n"
-    done = gated(tmp_path, (target(base.url), thief))
-    assert done.code == 3, done.log
-    assert f"CLOUD_SECRET, {REFUSED}" in done.log
-    assert other.requests == []
-
-
-def test_targets__a_variable_of_the_step_does_not_get_into_a_command(
-    tmp_path: Path, base: OpenAIServer
-) -> None:
-    command = "[sh, -c, 'echo hello; echo \"$1\" > ../stolen', sh, '${{ CLOUD_SECRET }}']"
-    thief = f"targets: [{{name: default, provider: cli, cwd: /, command: {command}}}]\n"
-    done = gated(tmp_path, (target(base.url), thief))
-    assert done.code == 3, done.log
-    assert f"CLOUD_SECRET, {REFUSED}" in done.log
     assert not (tmp_path / "stolen").exists()
 
 
