@@ -1,15 +1,15 @@
 """The requests in the formats of OpenAI and Google have the types of the vendors' own libraries,
 each of which is imported for seconds. (The types of Anthropic's cannot be validated.)"""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, TypeAdapter
 
-REQUESTS = json.loads(Path("tests/data/formats/requests.json").read_text(encoding="utf-8"))
+from tests.support import data
+
+REQUESTS = data.read("formats/requests.json")
 
 pytestmark = pytest.mark.slow
 

@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.trace import Trace, list_calls
-from tests.support import mcp_shop, real_agents, targets
+from tests.support import data, mcp_shop, real_agents, targets
 from tests.support.agent_models import AgentModels, Call, Turn
 from tests.support.stand_in import Sent
 
 SERVERS = {"shop": {"command": sys.executable, "args": [mcp_shop.__file__]}}
-AGENTS = yaml.safe_load(Path("tests/data/real_agents.yaml").read_text(encoding="utf-8"))
+AGENTS = data.read("real_agents.yaml")
 #: In the first message of the main agent, and of its sub-agent (in the data).
 MAIN, SUB = "CASE-4711", "ERRAND-4711"
 

@@ -1,19 +1,13 @@
 """Options of each type that check nothing or have no meaning are refused, with the reason."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.support import cases
-
-REFUSED = Path(__file__).parents[2] / "data" / "evaluator_options.yaml"
+from tests.support import cases, data
 
 
-@pytest.mark.parametrize(
-    ("kind", "fields", "problem"), yaml.safe_load(REFUSED.read_text(encoding="utf-8"))
-)
+@pytest.mark.parametrize(("kind", "fields", "problem"), data.read("evaluator_options.yaml"))
 def test_options__without_a_meaning_are_refused(
     kind: str, fields: dict[str, Any], problem: str
 ) -> None:

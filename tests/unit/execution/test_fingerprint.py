@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.suite_description import TrackedFiles
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Suite
-from tests.support import suites
+from tests.support import data, suites
 from tests.support.timing import processor_seconds
 
-DATA = yaml.safe_load(Path("tests/data/fingerprints.yaml").read_text(encoding="utf-8"))
+DATA = data.read("fingerprints.yaml")
 FILES: Mapping[str, Mapping[str, str]] = DATA["files"]
 CASES = [(name, case) for name, cases in DATA["moved"].items() for case in cases]
 WATCH = ("agent/**", "**/AGENTS.md")

@@ -5,16 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-import yaml
 
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.path_patterns import read_rule
 from agentevals_action.model.runner import Runner
 from agentevals_action.runners.suites import find_runner_suites
-from tests.support import suites
+from tests.support import data, suites
 from tests.support.runners import checkout
 
-DATA = yaml.safe_load(Path("tests/data/python_tests.yaml").read_text(encoding="utf-8"))
+DATA = data.read("python_tests.yaml")
 FILES: Mapping[str, str] = DATA["files"]
 TESTS: Sequence[str] = DATA["tests"]
 SUITE = "evals/test_shop.py"

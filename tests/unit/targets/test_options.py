@@ -1,19 +1,13 @@
 """Fields of targets that are not valid, or have no meaning, are refused, with the reason."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.support import targets
-
-REFUSED = Path(__file__).parents[2] / "data" / "target_options.yaml"
+from tests.support import data, targets
 
 
-@pytest.mark.parametrize(
-    ("provider", "fields", "problem"), yaml.safe_load(REFUSED.read_text(encoding="utf-8"))
-)
+@pytest.mark.parametrize(("provider", "fields", "problem"), data.read("target_options.yaml"))
 def test_options__without_a_meaning_are_refused(
     provider: str, fields: dict[str, Any], problem: str
 ) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Price
@@ -23,11 +22,11 @@ from agentevals_action.targets.prices import (
     price_table,
     with_cost,
 )
-from tests.support import targets
+from tests.support import data, targets
 from tests.support.model_targets import MODELS, chat_completion
 from tests.support.stand_in import Sent
 
-DATA = yaml.safe_load(Path("tests/data/prices.yaml").read_text(encoding="utf-8"))
+DATA = data.read("prices.yaml")
 
 
 @pytest.mark.parametrize("case", DATA["costs"])

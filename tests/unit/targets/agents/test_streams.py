@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.trace import Trace, list_calls
+from tests.support import data
 from tests.support.agent_programs import STREAMS, AgentRun, lines, recorded
 
-EVENTS = yaml.safe_load((STREAMS.parent / "agent_events.yaml").read_text())
-RECORDED = yaml.safe_load((STREAMS.parent / "agent_streams.yaml").read_text())
+EVENTS = data.read("agent_events.yaml")
+RECORDED = data.read("agent_streams.yaml")
 
 
 def agent_of(name: str) -> str:

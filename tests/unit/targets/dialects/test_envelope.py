@@ -4,11 +4,9 @@ conversations as the real libraries write them (openai-agents 0.24, langchain-co
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,13 +14,11 @@ from agentevals_action.model.messages import Block, Message, ToolCall
 from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage
 from agentevals_action.targets.dialects.envelope import read_object, read_reply
+from tests.support import data
 
-DATA = Path("tests/data/formats")
-REPLIES = yaml.safe_load((DATA / "agent_replies.yaml").read_text(encoding="utf-8"))
+REPLIES = data.read("formats/agent_replies.yaml")
 #: What each framework's agent returns: the whole conversation, with a call and an answer of its own.
-CONVERSATIONS: dict[str, list[dict[str, Any]]] = json.loads(
-    (DATA / "histories.json").read_text(encoding="utf-8")
-)
+CONVERSATIONS: dict[str, list[dict[str, Any]]] = data.read("formats/histories.json")
 QUESTION = (
     Message("user", "Hi"),
     Message("assistant", "", tool_calls=(ToolCall("look_up", {"order": "6"}, id="call_0"),)),

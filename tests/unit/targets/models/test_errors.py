@@ -4,17 +4,16 @@ import email.utils
 import json
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import yaml
 
 from agentevals_action.errors import AttemptError, TransientError
 from agentevals_action.targets.models.errors import Service, connection_error, refusal
+from tests.support import data
 
-CASES = yaml.safe_load(Path("tests/data/formats/http_errors.yaml").read_text(encoding="utf-8"))
+CASES = data.read("formats/http_errors.yaml")
 URL = "http://me:hush@agent.test:8000/ask"
 
 

@@ -1,20 +1,18 @@
 """The providers of models: what they send and where, and what errors of the vendors mean."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from agentevals_action.errors import AttemptError, TargetDead, TransientError
 from agentevals_action.model.messages import Message
 from agentevals_action.targets.registry import PROVIDERS
-from tests.support import targets
+from tests.support import data, targets
 from tests.support.model_targets import MODELS
 from tests.support.stand_in import Sent
 
 SYSTEM = Message("system", "brief")
-CALLS = yaml.safe_load(Path("tests/data/formats/model_calls.yaml").read_text(encoding="utf-8"))
+CALLS = data.read("formats/model_calls.yaml")
 
 
 @pytest.mark.parametrize("case", CALLS["requests"], ids=lambda case: case["path"])

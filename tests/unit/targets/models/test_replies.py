@@ -1,22 +1,19 @@
 """Replies of models in each wire format: messages with tool calls, tokens, and what is no answer."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.trace import list_calls
 from agentevals_action.model.usage import Usage
 from agentevals_action.targets.dialects.usage import read_usage
+from tests.support import data
 from tests.support.model_targets import FORMATS
 
-FOLDER = Path("tests/data/formats")
-DATA = json.loads((FOLDER / "replies.json").read_text(encoding="utf-8"))
-USAGES = yaml.safe_load((FOLDER / "usages.yaml").read_text(encoding="utf-8"))
+DATA = data.read("formats/replies.json")
+USAGES = data.read("formats/usages.yaml")
 CASES = [(name, case) for name, cases in DATA.items() for case in cases]
 
 

@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from agentevals_action.model.trace import Trace, join_text
 from agentevals_action.targets.otel.span_trace import read_trace
 from agentevals_action.targets.otel.spans import read_request
+from tests.support import data
 from tests.support.traced_agent import request, span
 
 RECORDED = Path(__file__).parents[3] / "support/recorded_spans"
 ARGUMENTS = {"order": "A1", "amount": 9.5}
-CASES = yaml.safe_load(Path("tests/data/formats/spans.yaml").read_text(encoding="utf-8"))
+CASES = data.read("formats/spans.yaml")
 #: The attributes of each kind of span.
 VALUES: Mapping[str, Mapping[str, Any]] = {
     "chat": {"gen_ai.operation.name": "chat"},

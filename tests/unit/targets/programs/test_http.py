@@ -4,15 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.messages import Message
 from agentevals_action.model.trace import Trace
-from tests.support import suites, targets
+from tests.support import data, suites, targets
 from tests.support.agent_server import AgentServer, Answer
 
-DATA = yaml.safe_load(Path("tests/data/formats/http_replies.yaml").read_text(encoding="utf-8"))
+DATA = data.read("formats/http_replies.yaml")
 #: What would end a string of JSON, a query or a template, if it could.
 NASTY = 'a"},{"admin": true, "x": "\\ {{ id }} {% raw %} ü\u2028\n&b=c#d'
 
