@@ -1,20 +1,13 @@
 """Finds the tests of a suite: in the suite itself, in lists of other files, in rows of JSONL."""
 
-import json
-import math
 import os
-import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic_core import from_json
-
 from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
 from agentevals_action.suites.documents.diagnostics import Unreadable
-from agentevals_action.suites.documents.json_reader import read_json
-from agentevals_action.suites.documents.positions import Document, Positions
+from agentevals_action.suites.documents.json_reader import read_json, read_row
 from agentevals_action.suites.documents.yaml_reader import (
     decode,
     read_document,
@@ -24,7 +17,7 @@ from agentevals_action.suites.documents.yaml_reader import (
 from agentevals_action.suites.reading import FileReader, WrittenTest
 from agentevals_action.suites.skill_evals import read_skill_tests
 from agentevals_action.system.files.regular_files import open_regular
-from agentevals_action.validation.field_errors import describe_value, shorten
+from agentevals_action.validation.field_errors import describe_value
 
 YAML_SUFFIXES = (".yaml", ".yml")
 ROW_SUFFIXES = (".jsonl", ".ndjson")
@@ -32,7 +25,6 @@ ROW_SUFFIXES = (".jsonl", ".ndjson")
 JSON_SUFFIX = ".json"
 #: Bytes of a row of JSONL.
 MAX_ROW = 10_000_000
-_JSON_ERROR = re.compile(r"(.*) at line \d+ column (\d+)", re.DOTALL)
 _OTHER_SUFFIX = "name a file that ends in .yaml, .yml or .jsonl, or the `evals.json` of a skill"
 
 
@@ -51,35 +43,6 @@ def _rows(path: Path, source: str) -> Iterator[tuple[str, int]]:
                     yield text.rstrip("\r\n"), line
     except OSError as error:
         raise unreadable(source, error) from None
-
-
-def read_row(text: str, source: str, line: int) -> Document:
-    """The value of one row (`line` from 1) of the file `source`; all data has the position of the
-    row. Unreadable for what is not strict JSON: `NaN`, half of a surrogate pair, a repeated key."""
-    column, advice = 1, "correct the row; each row is one JSON object"
-    try:
-        from_json(text, allow_inf_nan=False)
-        data = json.loads(text, object_pairs_hook=_object, parse_float=_finite_float)
-        return Document(data, Positions(source, (line, 1)))
-    except ValueError as error:
-        problem = str(error)
-    if match := _JSON_ERROR.fullmatch(problem):
-        problem, column = f"this is not valid JSON: {match[1]}", max(int(match[2]), 1)
-    raise Unreadable(Diagnostic(Location(source, line, column), problem, advice))
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {shorten(repeated)} is repeated")
-    return data
-
-
-def _finite_float(digits: str) -> float:
-    if math.isfinite(value := float(digits)):
-        return value
-    raise ValueError(f"{shorten(digits)} is too large for a number")
 
 
 class Sources:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.suites.documents.diagnostics import Unreadable
-from agentevals_action.suites.sources import read_row
+from agentevals_action.suites.documents.json_reader import read_row
 
 VALUES = st.recursive(
     st.none()

@@ -1,9 +1,11 @@
-"""Reads a JSON file with the positions of its parts. The reader of YAML cannot: JSON may have tabs
-and escapes that YAML does not know."""
+"""Reads strict JSON: a row of JSONL, and a file with the positions of its parts. The reader of YAML
+cannot: JSON may have tabs and escapes that YAML does not know."""
 
 import json
+import math
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
@@ -20,19 +22,55 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 _ERROR = re.compile(r"(.*) at line (\d+) column (\d+)", re.DOTALL)
 
 
+_ADVICE = "correct it; a JSON file has one value"
+_ADVICE_OF_ROW = "correct the row; each row is one JSON object"
+
+
 def read_json(data: bytes, source: str) -> Document:
-    """The document of a JSON file; Unreadable for what is not strict JSON, as `NaN`, and for a key
-    that an object has twice."""
-    text, advice = decode(data, source), "correct it; a JSON file has one value"
+    """The document of a JSON file; Unreadable for what is not strict JSON: `NaN`, half of a
+    surrogate pair, a repeated key."""
+    text = decode(data, source)
+    _check(text, Location(source), _ADVICE)
+    reader = _Reader(text, source)
+    return Document(reader.read(), reader.positions)
+
+
+def read_row(text: str, source: str, line: int) -> Document:
+    """The value of one row (`line` from 1) of the file `source`; all data has the position of the
+    row. Unreadable as for a file."""
+    place = Location(source, line)
+    _check(text, place, _ADVICE_OF_ROW)
+    try:
+        data = json.loads(text, object_pairs_hook=_object, parse_float=_finite_float)
+    except ValueError as error:
+        raise Unreadable(Diagnostic(place, str(error), _ADVICE_OF_ROW)) from None
+    return Document(data, Positions(source, (line, 1)))
+
+
+def _check(text: str, start: Location, advice: str) -> None:
+    """Unreadable if a text is not JSON."""
     try:
         from_json(text, allow_inf_nan=False)
     except ValueError as error:
         found = _ERROR.fullmatch(str(error))
         line, column = (int(found[2]), max(int(found[3]), 1)) if found else (1, 1)
+        place = Location(start.path, start.line + line - 1, column)
         problem = f"this is not valid JSON: {found[1] if found else error}"
-        raise Unreadable(Diagnostic(Location(source, line, column), problem, advice)) from None
-    reader = _Reader(text, source)
-    return Document(reader.read(), reader.positions)
+        raise Unreadable(Diagnostic(place, problem, advice)) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {shorten(repeated)} is repeated")
+    return data
+
+
+def _finite_float(digits: str) -> float:
+    if math.isfinite(value := float(digits)):
+        return value
+    raise ValueError(f"{shorten(digits)} is too large for a number")
 
 
 class _Reader:
@@ -61,7 +99,11 @@ class _Reader:
             return self._object(first)
         if first[0] == "[":
             return self._list(first)
-        return json.loads(first[0])
+        try:
+            return json.loads(first[0], parse_float=_finite_float)
+        except ValueError as error:
+            location = Location(self.positions.path, *self._place(first))
+            raise Unreadable(Diagnostic(location, str(error), _ADVICE)) from None
 
     def _list(self, start: re.Match[str]) -> list[Any]:
         values: list[Any] = []
