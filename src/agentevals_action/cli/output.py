@@ -1,8 +1,8 @@
-"""What commands print to standard output: JSON, YAML, tables and lines."""
+"""What commands print to standard output: JSON, YAML and lines."""
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +12,13 @@ from agentevals_action.errors import ExitCode
 from agentevals_action.escaping import printable
 from agentevals_action.formatting import counted
 from agentevals_action.model.suite import Suite
-from agentevals_action.reports.terminal import lines as terminal
-from agentevals_action.reports.terminal.lines import Styled
 from agentevals_action.results import shards
 from agentevals_action.results.run_folder import RunResults
 from agentevals_action.suites.documents.yaml_writer import write_yaml
 from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.system.redaction import redact, without_secrets
 
-_CELL, _LINE = 1_000, 100_000  # characters
+_LINE = 100_000  # characters
 
 
 def suite_entry(suite: Suite) -> dict[str, Any]:
@@ -74,20 +72,3 @@ def write_page(title: str, text: str, path: Path) -> None:
     """Writes a page, and prints where it is."""
     write_file(path.parent.resolve() / path.name, [text.encode("utf-8", "replace")])
     print(f"{title}: {path}")
-
-
-def print_table(
-    titles: Sequence[str],
-    rows: Iterable[Sequence[Styled]],
-    *,
-    texts: Collection[int] = (0,),
-    heading: str = "",
-) -> None:
-    """A table with these titles; the columns `texts` are texts, the others figures."""
-
-    def cell(value: Styled) -> Styled:
-        text, style = (value, "") if isinstance(value, str) else value
-        return printable(redact(text), _CELL), style
-
-    plain = [[cell(value) for value in row] for row in rows]
-    terminal.print_table(sys.stdout, titles, plain, texts=texts, heading=printable(heading))

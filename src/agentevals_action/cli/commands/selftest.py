@@ -10,6 +10,7 @@ from agentevals_action.cli import output
 from agentevals_action.cli.commands.run import local_request, open_folder
 from agentevals_action.cli.loaded_suites import paths_argument
 from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options
+from agentevals_action.cli.tables import print_table
 from agentevals_action.errors import ExitCode
 from agentevals_action.formatting import UNKNOWN, counted, joined
 from agentevals_action.model.run import Level
@@ -88,7 +89,7 @@ def _print(found: Sequence[Flakiness], steady: int) -> None:
         rows = [_row(f"{test.suite} {test.test}", [test]) for test in found]
         if len(found) > 1:
             rows.append(_row("all together", found))
-        output.print_table(_TITLES, rows)
+        print_table(_TITLES, rows)
         output.print_lines(_LEGEND)
     output.print_lines(
         f"{test.suite} {test.test}: {test.errors} of {test.scored + test.errors} samples could "

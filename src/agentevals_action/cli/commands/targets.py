@@ -17,6 +17,7 @@ import click
 from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import load_suites, paths_argument
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option
+from agentevals_action.cli.tables import print_table
 from agentevals_action.errors import AttemptError, ExitCode, InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.execution.engine import open_scratch
@@ -101,7 +102,7 @@ async def command(
         output.print_json(entries)
     else:
         for path, targets in groupby(entries, key=lambda entry: entry["location"].path):
-            output.print_table(_TITLES, map(_row, targets), texts=range(len(_TITLES)), heading=path)
+            print_table(_TITLES, map(_row, targets), texts=range(len(_TITLES)), heading=path)
     kinds = {target.error_kind for target in listed} - {""}
     if "configuration" in kinds:
         return ExitCode.INVALID
