@@ -1,7 +1,8 @@
 """A pull request is gated by suites that a runner of others runs, end to end."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,13 +23,163 @@ from tests.support.runner_gate import (
 )
 
 RUDE = agent("Yo {}.")
+MORE = "more/shop.jsonl"
+THEIRS = entry(name="theirs", suites=["more/*"])
+GATED = files(rules(entry(required=["names"])))
+UNUSABLE = rules(entry(suites=["none/*"]))
+NAMED_FILE = TESTS.replace('"id"', '"file": "../prompts/shop.txt", "id"', 1)
+ENDS = {SUITE: "sys.exit('no model')"}
+ENDS_AGAIN = {SUITE: "if chosen: sys.exit('rate limit')"}
 
 
-def test_runner__a_change_of_something_else_starts_nothing(tmp_path: Path) -> None:
-    with opened(tmp_path, files(), {"docs/a.md": "more"}) as gate:
+@dataclass(frozen=True)
+class Case:
+    """The files of base, a change, and what the gate says of it: the exit code, what became of
+    tests, annotations, the starts on head and base, words of the log or the summary, and of the
+    comment."""
+
+    base: Files
+    change: Files
+    code: int = 0
+    changes: Mapping[str, str] | None = None
+    annotations: Sequence[tuple[str, str, int]] | None = None
+    starts: tuple[int, int] | None = None
+    log: str = ""
+    comment: tuple[str, ...] = ()
+
+
+CASES = {
+    "a change of something else": Case(
+        files(), {"docs/a.md": "x"}, starts=(0, 0), comment=("the change affects no suite",)
+    ),
+    "a flaky test": Case(files(), agent(fails={"greets": [1]}), changes={"greets": "flaky"}),
+    "a required gate that fails": Case(
+        GATED,
+        agent("Good day."),
+        code=1,
+        annotations=[("failure", SUITE, 2)],
+        comment=("required gate `ours` failed",),
+    ),
+    "a gate that is taken away": Case(
+        GATED,
+        rules(entry()),
+        comment=("1 required gate of the base was removed", "- required gate `ours` of [`names`]"),
+    ),
+    "a required test that skips itself": Case(
+        GATED,
+        agent(rows={"names": {"verdict": None, "skipped": "later"}}),
+        code=3,
+        changes={"names": "errorOnHead"},
+        comment=("skipped itself, and base scored it: later",),
+    ),
+    "a test that errs and has the name of its runner": Case(
+        files({SUITE: TESTS.replace("greets", "ours")}),
+        agent(rows={"ours": {"verdict": None, "error": {"message": "503"}}}),
+        code=3,
+        changes={"ours": "errorOnHead"},
+    ),
+    "a glob of gates that is written wrong": Case(  # suites of other runners do not run
+        files({MORE: TESTS}, rules(entry(required=["names"]), THEIRS)),
+        rules(entry(required=["nmaes"]), THEIRS),
+        starts=(1, 1),
+        comment=("no test matches `nmaes`, which is `required` of the runner `ours`",),
+    ),
+    "a file that the suite names is its question": Case(
+        files({SUITE: NAMED_FILE, "prompts/shop.txt": "a"}),
+        {"prompts/shop.txt": "b"},
+        changes={"greets": "questionChanged", "names": "questionChanged"},
+        log="changed through prompts/shop.txt; if that is the agent's own prompt, put it under",
+    ),
+    "a suite that is moved": Case(
+        files(),
+        {SUITE: None, "checks/moved.jsonl": TESTS, **RUDE},
+        code=1,
+        changes={"greets": "regressed"},
+    ),
+    "an end without results on base": Case(
+        files(agent(do=ENDS)),
+        agent(),
+        changes={"greets": "errorOnBase", "names": "errorOnBase"},
+        comment=("on base, `ours` ended with exit code 1: no model",),
+    ),
+    "an entry is added": Case(
+        files({MORE: TESTS}), rules(entry(), THEIRS), starts=(1, 0), comment=("2 tests are new",)
+    ),
+    "an entry is edited": Case(
+        files(),
+        rules(entry(command=["python3", "-I", "tools/run.py", "{SUITE}", "1", "{RESULTS}"])),
+        starts=(1, 1),
+        comment=("changed: .agentevals.yaml (runner)",),
+    ),
+    "an entry is removed": Case(
+        files({MORE: TESTS}, rules(entry(), THEIRS)),
+        rules(),
+        starts=(0, 0),
+        comment=(f"1 suite of the base was removed\n\n- suite [`{MORE}`]",),
+    ),
+    "a suite is deleted": Case(
+        files({MORE: TESTS}, rules(entry(suites=["*/*.jsonl"]))),
+        {MORE: None},
+        starts=(0, 0),
+        comment=(f"1 suite of the base was removed\n\n- suite [`{MORE}`]",),
+    ),
+    "an entry that cannot be used": Case(
+        files(),
+        UNUSABLE,
+        code=2,
+        comment=("no file matches the `suites` of the runner `ours`",),
+    ),
+    "an entry that could not be used": Case(
+        files(UNUSABLE),
+        rules(),
+        changes={"greets": "notComparable", "names": "notComparable"},
+        comment=("the suite is invalid on base (.agentevals.yaml:",),
+    ),
+    "a configuration that could not be read": Case(
+        files({".agentevals.yaml": "{"}),
+        rules(),
+        changes={"greets": "notComparable", "names": "notComparable"},
+        comment=("the suite is invalid on base (.agentevals.yaml:",),
+    ),
+    "suspects that run again and crash on head": Case(
+        files(),
+        agent("Yo {}.", do=ENDS_AGAIN),
+        code=3,
+        log="could not be confirmed: `ours` ended with exit code 1: rate limit",
+    ),
+    "suspects that run again and crash on base": Case(
+        files(agent(do=ENDS_AGAIN)),
+        RUDE,
+        code=1,
+        log="base: `ours` ended with exit code 1: rate limit",
+    ),
+    "suspects that run again with all tests": Case(
+        files(),
+        agent("Yo {}.", do={SUITE: "chosen = None"}),
+        code=1,
+        log="passed 5 of 5 on base, 0 of 4 on head",
+    ),
+}
+#: Those of which another one in the default run has the same way through the program.
+SLOW = {name for name in CASES if name.startswith(("suspects", "a test that errs", "a suite"))}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in CASES]
+)
+def test_runner__a_change(tmp_path: Path, name: str) -> None:
+    case = CASES[name]
+    with opened(tmp_path, case.base, case.change) as gate:
         done = gate.finish()
-        assert (done.code, gate.calls()) == (0, []), done.log
-        assert "the change affects no suite" in gate.comments()[0]
+        comment = gate.comments()[0].replace("&#8203;", "")
+        assert done.code == case.code, done.log
+        assert case.changes in (None, gate.changes())
+        assert case.annotations in (None, gate.annotations())
+        starts = (len(gate.calls("head")), len(gate.calls("base")))
+        assert case.starts in (None, starts)
+        assert case.log in done.log + json.dumps(gate.summary)
+        assert [words for words in case.comment if words not in comment] == [], comment
+        assert "no suite and no rule" not in comment
 
 
 def test_runner__a_broken_prompt_is_red_with_its_tests_lines_and_answers(tmp_path: Path) -> None:
@@ -54,39 +205,6 @@ def test_runner__a_broken_prompt_is_red_with_its_tests_lines_and_answers(tmp_pat
             assert samples == {1, 1 + len(again)}
 
 
-def test_runner__a_file_that_a_suite_names_is_its_question_unless_it_is_watched(
-    tmp_path: Path,
-) -> None:
-    base = files({SUITE: TESTS.replace('"id"', '"file": "../prompts/shop.txt", "id"', 1)})
-    with opened(tmp_path, {**base, "prompts/shop.txt": "a"}, {"prompts/shop.txt": "b"}) as gate:
-        done = gate.finish()
-        assert done.code == 0, done.log
-        assert set(gate.changes().values()) == {"questionChanged"}
-        reasons = {test["reason"] for test in gate.summary["suites"][0]["tests"]}
-        assert reasons == {
-            "changed through prompts/shop.txt; if that is the agent's own prompt, put it under "
-            "`watch`"
-        }
-
-
-def test_runner__a_flaky_test_is_green_and_named(tmp_path: Path) -> None:
-    with opened(tmp_path, files(), agent(fails={"greets": [1]})) as gate:
-        done = gate.finish()
-        assert done.code == 0, done.log
-        assert gate.changes() == {"greets": "flaky"}
-        assert gate.summary["groups"]["flaky"] == 1
-
-
-def test_runner__a_required_gate_that_fails_is_red_at_its_line(tmp_path: Path) -> None:
-    gated = rules(entry(required=["names"]))
-    with opened(tmp_path, files(gated), agent("Good day.")) as gate:
-        done = gate.finish()
-        assert done.code == 1, done.log
-        assert gate.summary["groups"]["failedGates"] == 1
-        assert gate.annotations() == [("failure", SUITE, 2)]
-        assert gate.rows()["names"]["gatesFailed"] == ["ours"]
-
-
 def test_runner__a_glob_of_gates_that_matches_no_test_is_named(tmp_path: Path) -> None:
     gated = files(rules(entry(required=["greets", "safety-*", "!nothing"])))
     with opened(tmp_path, gated, agent("Good day, dear {}.")) as gate:
@@ -96,26 +214,6 @@ def test_runner__a_glob_of_gates_that_matches_no_test_is_named(tmp_path: Path) -
         assert "no test matches" in comment
         assert comment.count("correct it") == 1, comment
         assert "safety-" in comment
-
-
-def test_runner__a_gate_that_the_change_takes_away_is_named(tmp_path: Path) -> None:
-    gated = rules(entry(required=["names"]))
-    with opened(tmp_path, files(gated), rules(entry())) as gate:
-        done = gate.finish()
-        assert done.code == 0, done.log
-        comment = gate.comments()[0]
-        assert "required gate" in comment.split("|")[0]
-        assert "- required gate `ours` of [`names`]" in comment
-
-
-def test_runner__a_required_test_that_skips_itself_could_not_be_scored(tmp_path: Path) -> None:
-    gated = rules(entry(required=["names"]))
-    skips = agent(rows={"names": {"verdict": None, "skipped": "later"}})
-    with opened(tmp_path, files(gated), skips) as gate:
-        done = gate.finish()
-        assert (done.code, done.outputs["outcome"]) == (3, "inconclusive"), done.log
-        assert gate.changes()["names"] == "errorOnHead"
-        assert "skipped itself, and base scored it: later" in gate.comments()[0]
 
 
 def test_runner__an_edited_entry_is_named(tmp_path: Path) -> None:
@@ -154,19 +252,6 @@ def test_runner__a_suite_that_it_takes_over_or_gives_back_is_named(
         assert f"- runner `b` {action}" in gate.comments()[0]
 
 
-def test_runner__a_glob_of_gates_that_the_change_writes_wrong_is_named(tmp_path: Path) -> None:
-    """Suites of other runners do not run."""
-    other = entry(name="b", suites=["more/*"])
-    base = files({"more/shop.jsonl": TESTS}, rules(entry(required=["names"]), other))
-    with opened(tmp_path, base, rules(entry(required=["nmaes"]), other)) as gate:
-        assert gate.finish().code == 0
-        assert len(gate.calls("head")) == 1
-        assert (
-            "no test matches `nmaes`, which is `required` of the runner `ours`"
-            in gate.comments()[0]
-        )
-
-
 #: What a runner does wrong with one suite, and words of its error.
 BROKEN = {
     "crash": ("sys.exit('no model')", "ended with exit code 1: no model"),
@@ -201,15 +286,6 @@ def test_runner__that_fails_is_inconclusive_with_its_words(broken: RunnerGate, n
     assert BROKEN[name][1] in error
 
 
-def test_runner__that_fails_on_base_alone_matters_for_what_fails_on_head(tmp_path: Path) -> None:
-    broken = agent(do={SUITE: "sys.exit('no model')"})
-    with opened(tmp_path, files(broken), agent()) as gate:
-        done = gate.finish()
-        assert (done.code, done.outputs["outcome"]) == (0, "passed"), done.log
-        assert "on base, `ours` ended with exit code 1: no model" in gate.comments()[0]
-        assert set(gate.changes().values()) == {"errorOnBase"}
-
-
 @pytest.mark.slow
 def test_runner__what_it_does_to_the_checkout_changes_no_decision(tmp_path: Path) -> None:
     """It removes the gate that fails."""
@@ -219,45 +295,6 @@ def test_runner__what_it_does_to_the_checkout_changes_no_decision(tmp_path: Path
         done = gate.finish()
         assert done.code == 1, done.log
         assert gate.summary["groups"]["failedGates"] == 1
-
-
-MORE = "more/shop.jsonl"
-THEIRS = entry(name="theirs", suites=["more/*"])
-#: Changes of the suites: the files of base, the change, the starts on head and base, words.
-ENTRIES: dict[str, tuple[Files, Files, tuple[int, int], str]] = {
-    "added": (files({MORE: TESTS}), rules(entry(), THEIRS), (1, 0), "2 tests are new"),
-    "edited": (
-        files(),
-        rules(entry(command=["python3", "-I", "tools/run.py", "{SUITE}", "1", "{RESULTS}"])),
-        (1, 1),
-        "changed: .agentevals.yaml (runner)",
-    ),
-    "removed": (
-        files({MORE: TESTS}, rules(entry(), THEIRS)),
-        rules(),
-        (0, 0),
-        f"1 suite of the base was removed\n\n- suite [`{MORE}`]",
-    ),
-    "deleted": (
-        files({MORE: TESTS}, rules(entry(suites=["*/*.jsonl"]))),
-        {MORE: None},
-        (0, 0),
-        f"1 suite of the base was removed\n\n- suite [`{MORE}`]",
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    "name", ["added", "edited", "removed", pytest.param("deleted", marks=pytest.mark.slow)]
-)
-def test_runner__an_entry_that_the_change_edits(tmp_path: Path, name: str) -> None:
-    base, change, starts, words = ENTRIES[name]
-    with opened(tmp_path, base, change) as gate:
-        done = gate.finish()
-        assert done.code == 0, done.log
-        assert (len(gate.calls("head")), len(gate.calls("base"))) == starts
-        assert words in gate.comments()[0]
-        assert "no suite and no rule" not in gate.comments()[0]
 
 
 def test_runner__each_side_runs_with_its_own_entry(tmp_path: Path) -> None:
@@ -343,46 +380,6 @@ def test_runner__results_of_some_tests_are_no_baseline(tmp_path: Path) -> None:
         assert "the test `names` was run with another question and grading" in done.log
 
 
-@pytest.mark.slow
-def test_runner__a_test_with_its_name_that_errs_is_one_error(tmp_path: Path) -> None:
-    named = {SUITE: TESTS.replace("greets", "ours")}
-    error = {"verdict": None, "error": {"message": "503"}}
-    with opened(tmp_path, files(named), agent(rows={"ours": error})) as gate:
-        done = gate.finish()
-        assert done.code == 3, done.log
-        assert gate.changes() == {"ours": "errorOnHead"}
-
-
-UNUSABLE = entry(suites=["none/*"])
-
-
-def test_runner__an_entry_that_cannot_be_used_is_invalid(tmp_path: Path) -> None:
-    with opened(tmp_path, files(), rules(UNUSABLE)) as gate:
-        done = gate.finish()
-        assert (done.code, done.outputs["outcome"]) == (2, "invalid"), done.log
-        assert "no file matches the `suites` of the runner `ours`" in gate.comments()[0]
-
-
-@pytest.mark.parametrize("base", [rules(UNUSABLE), {".agentevals.yaml": "{"}])
-def test_runner__an_entry_that_cannot_be_used_is_mended(tmp_path: Path, base: Files) -> None:
-    with opened(tmp_path, files(base), rules()) as gate:
-        done = gate.finish()
-        assert done.code == 0, done.log
-        assert set(gate.changes().values()) == {"notComparable"}
-        assert "the suite is invalid on base (.agentevals.yaml:" in gate.comments()[0].replace(
-            "&#8203;", ""
-        )
-
-
-@pytest.mark.slow
-def test_runner__a_suite_that_is_moved_is_compared_with_itself(tmp_path: Path) -> None:
-    with opened(tmp_path, files(), {SUITE: None, "checks/moved.jsonl": TESTS, **RUDE}) as gate:
-        done = gate.finish()
-        assert done.code == 1, done.log
-        assert gate.changes() == {"greets": "regressed"}
-        assert {call["suite"] for call in gate.calls("base")} == {SUITE}
-
-
 PYTEST = """\
 import json, pathlib, pytest
 
@@ -411,36 +408,3 @@ def test_runner__pytest_by_its_default_commands(tmp_path: Path) -> None:
         assert gate.annotations() == 2 * [("warning", "evals/test_shop.py", 3)]
         assert "Yo Ada." in gate.comments()[0]
         assert "Good day, Ada." in gate.comments()[0]
-
-
-#: What a runner does when suspects run again: the files of base, the change, the outcome, words.
-AGAIN: dict[str, tuple[Files, Files, str, str]] = {
-    "it crashes on head": (
-        files(),
-        agent("Yo {}.", do={SUITE: "if chosen: sys.exit('rate limit')"}),
-        "inconclusive",
-        "could not be confirmed: `ours` ended with exit code 1: rate limit",
-    ),
-    "it crashes on base": (
-        files(agent(do={SUITE: "if chosen: sys.exit('rate limit')"})),
-        agent("Yo {}."),
-        "failed",
-        "base: `ours` ended with exit code 1: rate limit",
-    ),
-    "it runs all tests": (
-        files(),
-        agent("Yo {}.", do={SUITE: "chosen = None"}),
-        "failed",
-        "passed 5 of 5 on base, 0 of 4 on head",
-    ),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", AGAIN)
-def test_runner__suspects_run_again(tmp_path: Path, name: str) -> None:
-    base, change, outcome, words = AGAIN[name]
-    with opened(tmp_path, base, change) as gate:
-        done = gate.finish()
-        assert done.outputs["outcome"] == outcome, done.log
-        assert words in done.log
