@@ -172,6 +172,7 @@ for _reports in (_REPORTS, _PAGES):
         "error_kind": formatting.error_kind,
         "first_line": formatting.first_line,
         "score": _markdown(formatting.score),
+        "percent": _markdown(formatting.percent),
         "time": _markdown(formatting.time),
     }
 _PROMPTS = _environment(_PACKAGED)

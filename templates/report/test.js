@@ -10,9 +10,10 @@ const block = (text, label = null) => element("pre", { tabindex: "0", "aria-labe
 const REASONS = 5; // above the answers
 const REASON = 300; // characters
 
-function sides(details, make) {
+function sides(details, make, others = []) {
   const found = SIDES.filter((side) => details[side]);
-  return element("div", { class: `sides${found.length < 2 ? " one" : ""}` }, found.map((side) => element("div", { class: `side ${side}` }, make(side, details[side]))));
+  const number = found.length + others.length;
+  return element("div", { class: `sides${number < 2 ? " one" : number > 2 ? " three" : ""}` }, found.map((side) => element("div", { class: `side ${side}` }, make(side, details[side]))), others.map((nodes) => element("div", { class: "side" }, nodes)));
 }
 
 function section(heading, ...content) {
@@ -87,9 +88,21 @@ function rendered(sample) {
   return element("details", {}, element("summary", {}, "Rendered Markdown"), made);
 }
 
+/** The answers in the variants, each by a sample with the verdict of the test. */
+function variantAnswers(details) {
+  return (details.variants ?? []).map((variant) => {
+    const { samples = [], error } = variant;
+    const sample = samples.find(({ verdict }) => verdict === variant.verdict) ?? samples[0];
+    return [element("h3", {}, `${variant.name}: ${variant.verdict}${unknown(variant.score) ? "" : `, ${score(variant.score)}`}`),
+      answerOf(sample) ? [block(answerOf(sample), `answer ${variant.name}`), rendered(sample)] : error ? null : element("p", { class: "muted" }, "(no answer)"),
+      error ? errorNodes(error) : element("ul", { class: "facts" }, reasons(details, sample))];
+  });
+}
+
 function answers(test, chosen) {
   const { details } = test;
   const texts = { base: answerOf(chosen.base), head: answerOf(chosen.head) };
+  const others = variantAnswers(details);
   const [base, head] = comparedTexts(SIDES.map((side) => texts[side].replace(CUT, "")));
   const shown = { base: [base, texts.base.match(CUT)?.[0]], head: [head, texts.head.match(CUT)?.[0]] };
   const errors = SIDES.map((side) => chosen[side]?.error ?? details[side]?.error);
@@ -101,7 +114,7 @@ function answers(test, chosen) {
   };
   if (head && base === head && !errors.some(Boolean)) {
     const equal = CUT.test(texts.head) ? "Both answers are equal in the part that is shown" : "Both answers are equal";
-    return [element("h3", {}, details.differsLater ? "The answers differ after the part that is shown" : equal, `: base ${scored("base")}; head ${scored("head")}`), block(shown.head, "answer of both sides"), rendered(chosen.head)];
+    return [element("h3", {}, details.differsLater ? "The answers differ after the part that is shown" : equal, `: base ${scored("base")}; head ${scored("head")}`), block(shown.head, "answer of both sides"), rendered(chosen.head), others.length ? sides({}, null, others) : null];
   }
   const runs = base && head ? alignTexts(base, head) : null;
   return [sides(details, (side) => {
@@ -110,7 +123,7 @@ function answers(test, chosen) {
     return [element("h3", {}, `${NAMES[side]}: ${scored(side)}`),
       texts[side] ? [block(text, `answer of ${side}`), rendered(chosen[side])] : error ? null : element("p", { class: "muted" }, "(no answer)"),
       error ? errorNodes(error) : null];
-  })];
+  }, others)];
 }
 
 /** All turns of the conversation of a test, in their order; those that need a reader are open. */

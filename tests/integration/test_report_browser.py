@@ -317,6 +317,19 @@ def test_evaluators__folded_ones_show_the_score_of_each_side(
     assert browser.texts("#test details[open] > summary") == summaries[1:]
 
 
+def test_answers__of_a_variant_stand_beside_those_of_the_sides(
+    browser: Window, tmp_path: Path
+) -> None:
+    suite = reviews.armed(["pass", "fail"], ["fail", "pass"], 1)
+    _opened_test(browser, tmp_path, reviews.review(suite), "t1")
+    sides = browser.texts("#test .side h3")
+    assert sides[:2] == ["Head: pass, 1.00", "Without the skill: fail, 0.20"]
+    browser.open(_written(tmp_path, reviews.review(suite)))
+    assert browser.texts("section[aria-labelledby=variants] li")[0].startswith(
+        "evals/support/EVAL.yaml, without the skill · 1 test passes only with the skill: t1"
+    )
+
+
 def test_evaluators__of_an_agent_that_failed_did_not_run(browser: Window, tmp_path: Path) -> None:
     polite = EvaluatorResult(name="polite", type="contains", score=1.0, passed=True)
     text = "Traceback:\n  " + "x" * 500

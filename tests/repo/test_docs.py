@@ -70,6 +70,8 @@ def blocks(*languages: str) -> list[Any]:
 
 TARGETS = """\
 - {name: default, provider: cli, command: [cat], judge_target: judge}
+- {name: haiku, extends: default}
+- {name: long-prompt, extends: default}
 - {name: judge, provider: mock, responses: [{pattern: '.*', response: x}]}
 """
 #: What the project's own check and its reader run, not its tests: they install, and the second is

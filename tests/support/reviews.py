@@ -34,11 +34,13 @@ from agentevals_action.model.run import (
     Policy,
     Run,
     RunSuite,
+    RunVariant,
     Selection,
 )
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Usage
+from agentevals_action.model.variant import Variant
 from agentevals_action.reports.annotations import annotations as annotated
 from agentevals_action.reports.markdown import texts as markdown
 from agentevals_action.reports.publication import Annotation
@@ -47,6 +49,7 @@ from agentevals_action.reports.view.models import Links
 from agentevals_action.results import build, scoring
 from agentevals_action.review.comparison import gate
 from agentevals_action.review.comparison import states as compare
+from agentevals_action.review.comparison.variants import with_variants
 from agentevals_action.runners.formats.base import Check, Row
 from agentevals_action.runners.rows import build_result, error_row, rows_by_test
 from tests.support import results
@@ -126,7 +129,9 @@ def annotations(review: Review, limit: int) -> tuple[tuple[Annotation, ...], int
     return annotated(build_view(review), limit)
 
 
-def history(id: str, held: int, trials: int, verdict: str = "fail", **fields: Any) -> TestResult:
+def history(
+    id: str, held: int, trials: int, verdict: str | None = "fail", **fields: Any
+) -> TestResult:
     """A result with samples, oldest first, of which the last `held` pass; the others have
     `verdict`, and fail the gates in `failed`."""
     good, bad = result(id, **{**fields, "failed": ()}), result(id, verdict, **fields)
@@ -180,6 +185,24 @@ def compared(
     given |= {each.name: facts.pop(each.name) for each in fields(BaseSuite) if each.name in facts}
     suite = RunSuite(Selection(path, ()), "support", ids, base=BaseSuite(**given), **facts)
     return compare.compare_suite(suite, head, base or (), evidence or {})
+
+
+def armed(
+    head: Sequence[str | None], variant: Sequence[str | None], samples: int = 3, **fields: Any
+) -> SuiteComparison:
+    """A suite on head alone with a variant that has these `fields`. The tests have these verdicts
+    in the two arms, in all of so many samples."""
+    declared = Variant.model_validate({"name": "without_skill", **fields})
+    declared = declared.model_copy(update={"location": Location(PATH, 7)})
+    rows = [
+        tuple(history(f"t{n}", 0, samples, each, **arm) for n, each in enumerate(verdicts, 1))
+        for verdicts, arm in ((head, {}), (variant, {"variant": declared.name}))
+    ]
+    ids = tuple(row.eval_id for row in rows[0])
+    (suite,) = with_variants(
+        [compared(rows[0], None, variants=(RunVariant(declared, ids),))], rows[1], POLICY
+    )
+    return suite
 
 
 def review(*suites: SuiteComparison, policy: Policy = POLICY, **fields: Any) -> Review:

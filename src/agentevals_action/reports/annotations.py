@@ -22,6 +22,12 @@ from agentevals_action.reports.markdown.github_limits import ANNOTATION_TITLE
 from agentevals_action.reports.publication import Annotation
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.models import ReportedTest, ReportView
+from agentevals_action.reports.view.variants import (
+    describe_variant,
+    failed_variants,
+    list_tests,
+    name_variant,
+)
 
 _MISSES = 5
 _LINE = 500  # characters
@@ -40,10 +46,15 @@ _RULES = {
 def annotations(view: ReportView, limit: int) -> tuple[tuple[Annotation, ...], int]:
     """At most `limit` annotations, failures first, and how many more there are.
 
-    A failure for each error of a suite and each failed gate, a warning for each regression without
-    a failed gate and each error on head, of which tests on the same line share one. Quarantined,
-    accepted, flaky and undecided tests have none, because they need no correction."""
-    failures = [*invalid_suites(view), *(failed.annotation for failed in failed_gates(view))]
+    A failure for each error of a suite, each failed gate and each condition of a variant that is
+    not met, a warning for each regression without a failed gate and each error on head, of which
+    tests on the same line share one. Quarantined, accepted, flaky and undecided tests have none,
+    because they need no correction."""
+    failures = [
+        *invalid_suites(view),
+        *(failed.annotation for failed in failed_gates(view)),
+        *_failed_conditions(view),
+    ]
     found = [*failures, *_warnings(view)]
     return tuple(found[:limit]), max(0, len(found) - limit)
 
@@ -87,6 +98,16 @@ def failed_gates(view: ReportView) -> Iterator[FailedGate]:
             message = f"{what}{held}{_misses(head)}{_link(view, listed)}"
             annotation = Annotation(path, line, "failure", title, message)
             yield FailedGate(listed.suite, test.id, gate, annotation)
+
+
+def _failed_conditions(view: ReportView) -> Iterator[Annotation]:
+    for suite, found in failed_variants(view.review.suites):
+        location, name = found.run.variant.location, name_variant(found.run.variant)
+        shown = plain(f"{suite.run.label}, {name}: {describe_variant(found)}", 4 * _LINE)
+        tests = (f"{title}: {', '.join(ids)}" for title, ids in list_tests(found))
+        lines = "".join(f"\n- {plain(line, _LINE)}" for line in tests)
+        title = f"The condition `must: {found.run.variant.must}` is not met"
+        yield Annotation(location.path, location.line, "failure", title, shown + lines)
 
 
 def _warnings(view: ReportView) -> Iterator[Annotation]:

@@ -21,6 +21,7 @@ from pydantic.alias_generators import to_camel
 from agentevals_action import __version__
 from agentevals_action.model.baseline import BaselineInfo, BaselineOrigin
 from agentevals_action.model.comparison import (
+    ArmDifference,
     ChangeKind,
     Difference,
     Evidence,
@@ -111,6 +112,32 @@ class TestEntry(_Entry):
     by_base_evaluators: BaseScoringEntry | None = _at("by_base")
 
 
+class VariantTestEntry(_Entry):
+    """A test as declared and in the variant; `reason` states why it does not count."""
+
+    id: str
+    declared: Verdict | None = _at("declared", "verdict", default=None)
+    variant: Verdict | None = _at("variant", "verdict", default=None)
+    reason: str
+
+
+class VariantEntry(_Entry):
+    """Another arm of a suite: `first` by the samples of the run, `fresh` by those of the
+    confirmation. `stored` are the tests whose results are of an earlier run."""
+
+    name: str = _at("run", "variant", "name")
+    target: str | None = _at("run", "variant", "target")
+    skill: bool = _at("run", "variant", "skill")
+    must: str | None = _at("run", "variant", "must")
+    stored: tuple[str, ...] = _at("run", "stored")
+    outcome: Outcome | None
+    problem: str
+    first: ArmDifference | None
+    fresh: ArmDifference | None
+    tests: tuple[VariantTestEntry, ...]
+    summary: SuiteSummary | None
+
+
 class SuiteEntry(_Entry):
     """A suite on both sides. `changes` counts its tests by their change."""
 
@@ -133,6 +160,7 @@ class SuiteEntry(_Entry):
         tuple[TestEntry, ...], BeforeValidator(lambda tests: tuple(filter(_is_listed, tests)))
     ]
     edits: tuple[Edit, ...] = _at("run", "edits")
+    variants: tuple[VariantEntry, ...]
 
 
 class Summary(_Entry):

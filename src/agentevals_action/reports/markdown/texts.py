@@ -21,7 +21,7 @@ from agentevals_action.model.run import CommentTemplate, Level, Policy, Run
 from agentevals_action.model.skill import name_suite
 from agentevals_action.reports.markdown import github_limits, tests
 from agentevals_action.reports.markdown.github_limits import count_characters, cut_markdown
-from agentevals_action.reports.view import sentences
+from agentevals_action.reports.view import sentences, variants
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.groups import GROUPS
@@ -147,6 +147,11 @@ def list_facts(view: ReportView, limits: Limits) -> Mapping[str, Any]:
         "same_errors": same_errors,
         "verdicts": sentences.verdicts,
         "name_suite": name_suite,
+        "failed_variants": variants.failed_variants(review.suites),
+        "name_variant": variants.name_variant,
+        "describe_shown": variants.describe_shown,
+        "arm_figures": variants.arm_figures,
+        "list_tests": variants.list_tests,
         "describe_edit": sentences.describe_edit,
         "describe_evidence": tests.describe_evidence,
         "describe_gates": tests.describe_gates,

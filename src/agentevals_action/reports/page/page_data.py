@@ -22,6 +22,7 @@ from agentevals_action.reports.page.layout import TEXT, json_in_html, markdown_b
 from agentevals_action.reports.view.groups import GROUPS, needs_review
 from agentevals_action.reports.view.models import ReportedTest, ReportView
 from agentevals_action.reports.view.sentences import describe_change
+from agentevals_action.reports.view.variants import name_arms
 
 #: Rows in the page, the most tests with complete details, and the characters of all details and of
 #: all pictures.
@@ -64,6 +65,7 @@ def page_data(view: ReportView) -> PageData:
     for number, group in enumerate(GROUPS):
         for test in view.groups[group.key]:
             groups[test.suite, test.comparison.id].append(number)
+    by_test = _variants(view)
     is_small = len(view.tests) <= MAX_COMPLETE
     messages: dict[str, int] = {}  # of all inputs, each once: tests share system prompts
     pictures: dict[str, int] = {}
@@ -73,7 +75,10 @@ def page_data(view: ReportView) -> PageData:
         row = json_in_html({**_row(test, suites, evaluators), "groups": of_test})
         if left_over > 0 and (is_small or not _is_quiet(test)):
             known = len(messages)
-            details = json_in_html(_details(test, messages, pictures))
+            found = _details(test, messages, pictures)
+            if arms := by_test[test.suite, test.comparison.id]:
+                found["variants"] = arms
+            details = json_in_html(found)
             added = islice(reversed(messages), len(messages) - known)
             left_over -= len(details) + sum(map(len, added))
             if left_over >= 0:
@@ -97,6 +102,21 @@ def page_data(view: ReportView) -> PageData:
     text += f',"pictures":{json.dumps(list(pictures))}}}'
     total = sum(suite.head.total for suite in view.review.suites if suite.head)
     return PageData(text, listed, max(total, len(ordered)) - len(listed))
+
+
+def _variants(view: ReportView) -> Mapping[Key, list[dict[str, Any]]]:
+    """The answers to each test in the variants."""
+    found: defaultdict[Key, list[dict[str, Any]]] = defaultdict(list)
+    for suite in view.review.suites:
+        for each in suite.variants:
+            arm = name_arms(each.run.variant)[1].replace("`", "")
+            name = {"name": arm[:1].upper() + arm[1:]}
+            for test in each.tests:
+                if side := _side(test.variant, {}, {}):
+                    found[suite.path, test.id].append(
+                        {**side, **(_figures(test.variant) or {}), **name}
+                    )
+    return found
 
 
 def _folder(url: str | None) -> str | None:

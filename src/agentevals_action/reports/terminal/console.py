@@ -68,7 +68,10 @@ def print_suites(view: ReportView, stream: IO[str], limit: int = _SUITES) -> Non
     titles = ["suite", *(STYLES if has_room else []), "pass rate", "score"]
     titles += ["cost", "time"] if has_cost else ["time"]
     print_table(stream, titles, rows)
-    print_sentences([table.left], stream)
+    of_variants = (
+        f"{row.name}, {table.variants}: {words}" for row in table.rows for words in row.variants
+    )
+    print_sentences([table.left, *of_variants], stream)
 
 
 def print_sentences(sentences: Iterable[str], stream: IO[str]) -> None:

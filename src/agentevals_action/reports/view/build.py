@@ -3,7 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from agentevals_action.model.comparison import ChangeKind, Review, SuiteComparison, TestComparison
+from agentevals_action.model.comparison import (
+    ChangeKind,
+    Outcome,
+    Review,
+    SuiteComparison,
+    TestComparison,
+)
 from agentevals_action.model.run import Level
 from agentevals_action.reports.view import cost
 from agentevals_action.reports.view.groups import GROUPS, needs_review
@@ -49,12 +55,14 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
 
 
 def rank(suite: SuiteComparison) -> int:
-    """0: a test needs a reviewer; 1: not all tests pass, or base is missing; 2: all is fine."""
-    if any(map(needs_review, suite.tests)):
+    """0: a test needs a reviewer, or a condition of a variant is not met; 1: not all tests pass,
+    or something is unknown; 2: all is fine."""
+    conditions = {found.outcome for found in suite.variants}
+    if any(map(needs_review, suite.tests)) or Outcome.FAILED in conditions:
         return 0
     head = suite.head
-    is_fine = head and head.total and head.passed == head.total and not suite.run.base.problem
-    return FINE if is_fine else 1
+    is_known = not suite.run.base.problem and Outcome.INCONCLUSIVE not in conditions
+    return FINE if is_known and head and head.total and head.passed == head.total else 1
 
 
 def severity(test: TestComparison) -> int:

@@ -21,6 +21,7 @@ from agentevals_action.model.usage import total
 from agentevals_action.reports.view.build import rank, worst_first
 from agentevals_action.reports.view.cost import agent_cost, compare_costs
 from agentevals_action.reports.view.groups import is_accepted
+from agentevals_action.reports.view.variants import column_title, describe_variants
 from agentevals_action.results.summary import interval
 
 _SIGNS = ("❌", "⚠️", "✅")
@@ -44,6 +45,7 @@ class SuiteRow:
     interval: str
     score: str
     regressed: str
+    variants: Sequence[str]
     cost: str
     time: str
 
@@ -51,20 +53,24 @@ class SuiteRow:
 @dataclass(frozen=True)
 class SuiteTable:
     """The first suites, the worst first, then their sum; `left` counts the others. A column that
-    has nothing known is not shown."""
+    has nothing known is not shown; `variants` is the title of that of the variants."""
 
     rows: tuple[SuiteRow, ...]
     left: str
     has_base: bool
     has_cost: bool
+    variants: str
 
 
 def suite_table(suites: Sequence[SuiteComparison], limit: int) -> SuiteTable | None:
     """The table of at most `limit` suites, None without suites."""
     if not suites:
         return None
-    ordered = worst_first(suites)
-    rows = [_row([suite], suite.path, suite.head, suite.base) for suite in ordered[:limit]]
+    ordered, variants = worst_first(suites), column_title(suites)
+    rows = [
+        _row([suite], suite.path, suite.head, suite.base, describe_variants(suite, variants))
+        for suite in ordered[:limit]
+    ]
     if len(suites) > 1:
         heads, bases = [suite.head for suite in suites], [suite.base for suite in suites]
         rows.append(_row(ordered, "", _total(heads), _total(bases)))
@@ -75,6 +81,7 @@ def suite_table(suites: Sequence[SuiteComparison], limit: int) -> SuiteTable | N
         left=f"… and {counted(left, 'more suite')}" if left > 0 else "",
         has_base=any(suite.base or suite.run.base.problem for suite in suites),
         has_cost=any(agent_cost(side).usd is not None for side in sides),
+        variants=variants,
     )
 
 
@@ -83,6 +90,7 @@ def _row(
     path: str,
     head: SuiteSummary | None,
     base: SuiteSummary | None,
+    variants: Sequence[str] = (),
 ) -> SuiteRow:
     """The row of one suite or of several, the worst first."""
     has_base = base is not None or any(suite.run.base.problem for suite in suites)
@@ -99,6 +107,7 @@ def _row(
         interval=_interval(head),
         score=_score(base, head, has_base, _difference(suites, lambda suite: suite.score)),
         regressed=_regressed(suites),
+        variants=variants,
         cost=compare_costs(before, after, is_same_cost),
         time=time(head.duration_ms if head else None),
     )
