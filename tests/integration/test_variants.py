@@ -130,6 +130,7 @@ def test_review__compares_the_suite_with_each_variant(tmp_path: Path) -> None:
     variants = declared("without_skill", "{name: strict, target: strict}")
     done = reviewed(tmp_path, variants, {"skills/shop/SKILL.md": POLITE})
     assert done.code == 0, done.out + done.err
+    assert "without_skill: 5 of 5 tests" in done.err
     found = of(tmp_path)
     first = found["without_skill"].first
     assert first
@@ -139,6 +140,14 @@ def test_review__compares_the_suite_with_each_variant(tmp_path: Path) -> None:
     assert [test.variant.candidate_answer for test in found["without_skill"].tests if test.variant]
     # The judge is that of the suite, whatever the other target says.
     assert len(found["strict"].with_passes(True, True)) == 5
+
+
+def test_review__its_cost_is_part_of_that_of_the_review(tmp_path: Path) -> None:
+    reply = json.dumps({"output": "30 days", "cost_usd": 0.25})
+    costs = f"  - {{name: costs, provider: cli, command: [echo, '{reply}'], judge_target: judge}}\n"
+    base = {".agentv/targets.yaml": TARGETS + costs, **declared("{name: costs, target: costs}")}
+    done = reviewed(tmp_path, base, {"skills/shop/SKILL.md": POLITE}, "--json")
+    assert json.loads(done.out)["spent"]["costUsd"] == pytest.approx(5 * 0.25)
 
 
 def test_review__the_judge_of_a_variant_is_that_of_the_suite(tmp_path: Path) -> None:
@@ -204,7 +213,7 @@ def test_shards__decide_as_one_machine(tmp_path: Path, shards: int) -> None:
     first, fresh = found["knows"].first, found["knows"].fresh
     assert first
     assert fresh
-    assert (first.pairs, first.samples, fresh.pairs, fresh.samples) == (5, 1, 5, 3)
+    assert (first.pairs, first.samples, fresh.pairs, fresh.samples) == (5, 1, 5, 6)
     assert found["without_skill"].fresh is None
 
 

@@ -1,11 +1,9 @@
 """Variants: other arms of the tests of a suite, as files declare them."""
 
 import math
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
-from pydantic_core import PydanticCustomError
 
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.validation.file_model import (
@@ -14,21 +12,11 @@ from agentevals_action.validation.file_model import (
     FileModel,
     ListOf,
     NonEmpty,
-    Steps,
-    errors_at,
-    expected,
     locate,
 )
 
 #: The name of the arm without the skill, which needs no other field.
 WITHOUT_SKILL = "without_skill"
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
-
-
-def _read_name(value: Any) -> Any:
-    if isinstance(value, str) and not _NAME.fullmatch(value):
-        raise expected("letters, digits, `_`, `-` and `.`, up to 64")
-    return value
 
 
 class Variant(FileModel):
@@ -37,8 +25,9 @@ class Variant(FileModel):
 
     noun = "variant"
 
-    name: Annotated[NonEmpty, BeforeValidator(_read_name)] = Field(
-        description="Name of the arm, unique in the suite; `without_skill` implies `skill: false`."
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][\w.-]{0,63}$",
+        description="Name of the arm, unique in the suite; `without_skill` implies `skill: false`.",
     )
     target: NonEmpty | None = Field(
         default=None, description="The target that answers the tests in this arm."
@@ -81,29 +70,16 @@ def _read_short_forms(value: Any, info: ValidationInfo) -> Any:
     ]
 
 
-def _refuse_other_texts(value: Any) -> Any:
-    if isinstance(value, str):
-        problem = f"only `{WITHOUT_SKILL}` has a short form"
-        raise ValueError(f"{problem}; write `{{name: {value}, target: …}}`")
-    return value
-
-
 def _have_own_names(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
     names = [variant.name for variant in variants]
-    problem = "is the name of another variant, too; give each its own"
-    problems: dict[Steps, str | PydanticCustomError] = {
-        (index, "name"): f"`{name}` {problem}"
-        for index, name in enumerate(names)
-        if name in names[:index]
-    }
-    if problems:
-        raise errors_at(problems)
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"`{twice}` is the name of several; give each its own")
     return variants
 
 
 #: The variants of a suite.
 Variants = Annotated[
-    ListOf[Annotated[Variant, BeforeValidator(_refuse_other_texts)]],
+    ListOf[Variant],
     BeforeValidator(
         _read_short_forms, json_schema_input_type=list[Literal["without_skill"] | Variant]
     ),

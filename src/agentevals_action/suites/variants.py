@@ -25,6 +25,8 @@ def check_variants(
         found.append(variant)
         if variant.target and not targets.variant(variant):
             continue
+        if variant.target and any(test.skills for test in arm.tests):
+            targets.check_skills(variant.target, variant.location)
         for problem, advice in _problems(suite, variant, arm):
             of_variant = f"the variant `{variant.name}` cannot run: {problem}"
             diagnostics.error(variant.location, of_variant, advice)

@@ -44,6 +44,28 @@ def test_of__the_same_in_two_folders(tmp_path: Path) -> None:
     assert len({first.question, first.grading, first.agent}) == 3
 
 
+def test_of__a_variant_without_the_skill_does_not_depend_on_its_text(tmp_path: Path) -> None:
+    tests = "tests: [{id: a, input: hi, assert: [{type: equals, value: x}]}]\n"
+    files = {
+        PATH: f"name: suite\nworkspace: {{skills: [../shop]}}\nvariants: [without_skill]\n{tests}",
+        "shop/SKILL.md": "---\nname: shop\n---\n30 days\n",
+        ".agentv/targets.yaml": suites.TARGETS,
+    }
+    found = []
+    for text in ("30 days", "some time"):
+        suite = load(tmp_path / "r", suites.change(files, {"shop/SKILL.md": {"30 days": text}}))
+        tracked = {suite.root: TrackedFiles({"shop/SKILL.md": text}, ["shop/SKILL.md"])}
+        fingerprints = Fingerprints(tracked=tracked)
+        found.append([fingerprints.of(each, each.tests[0]) for each in (suite, *suite.arms)])
+    (declared, arm), (changed, arm_after) = found
+    assert (arm == arm_after, declared == changed, declared.agent == arm.agent) == (
+        True,
+        False,
+        False,
+    )
+    assert (declared.question, declared.grading) == (arm.question, arm.grading)
+
+
 @pytest.mark.parametrize(("name", "case"), CASES)
 def test_of__a_change_moves_its_own_parts(
     tmp_path: Path, name: str, case: Mapping[str, Any]

@@ -140,56 +140,53 @@ def _difference(
     tests: Sequence[tuple[VariantTest, Sequence[SampleResult], Sequence[SampleResult]]],
     level: float,
 ) -> ArmDifference | None:
-    """The difference by these samples of each test in both arms."""
-    arms: list[Arms] = []
+    """The difference by these samples of each test in both arms. The turns of a conversation are
+    one test, which passes in a sample if all of them do."""
     turns: defaultdict[Hashable, list[Sequence[Sequence[bool]]]] = defaultdict(list)
     for test, *sides in tests:
         passed = [[sample.verdict == "pass" for sample in side if sample.verdict] for side in sides]
         if all(passed):
             conversation = test.declared.conversation_id if test.declared else None
             turns[conversation or ("", test.id)].append(passed)
-            arms.append(Arms(*(Counts(sum(side), len(side)) for side in passed)))
-    clusters = [name for name, each in turns.items() for _ in each]
-    units = []
-    for each in turns.values():
-        whole = [[*map(all, zip(*side, strict=False))] for side in zip(*each, strict=True)]
-        units.append(Arms(*(Counts(sum(side), len(side)) for side in whole)))
-    return compare_arms(arms, level, clusters, units)
+    return compare_arms(
+        [Arms(*map(_count, zip(*each, strict=True))) for each in turns.values()], level
+    )
 
 
-def compare_arms(
-    tests: Sequence[Arms],
-    level: float,
-    clusters: Sequence[Hashable] = (),
-    units: Sequence[Arms] = (),
-) -> ArmDifference | None:
-    """Compares the arms over tests with samples in both; None without a test. `clusters` are those
-    of the tests, `units` what is independent of each other: a conversation passes in a sample if
-    all its turns do."""
+def _count(turns: Sequence[Sequence[bool]]) -> Counts:
+    passed = [*map(all, zip(*turns, strict=False))]
+    return Counts(sum(passed), len(passed))
+
+
+def compare_arms(tests: Sequence[Arms], level: float) -> ArmDifference | None:
+    """Compares the arms over tests with samples in both; None without a test."""
     if not tests:
         return None
     rates = [(test.declared.rate or 0.0, test.variant.rate or 0.0) for test in tests]
-    units = units or tests
     return ArmDifference(
         pairs=len(tests),
         samples=min(count.trials for test in tests for count in (test.declared, test.variant)),
         declared=math.fsum(declared for declared, _ in rates) / len(tests),
         variant=math.fsum(variant for _, variant in rates) / len(tests),
         difference=paired_difference(
-            [
-                (declared - variant, cluster)
-                for (declared, variant), cluster in zip(
-                    rates, clusters or range(len(tests)), strict=True
-                )
-            ]
+            [(declared - variant, number) for number, (declared, variant) in enumerate(rates)]
         ),
-        p_help=stratified_p(units),
-        p_hurt=stratified_p([unit.swapped for unit in units]),
+        p_help=stratified_p(tests),
+        p_hurt=stratified_p([test.swapped for test in tests]),
         smallest_p=math.prod(
-            smallest_p(1, unit.declared.trials, unit.variant.trials) for unit in units
+            smallest_p(1, test.declared.trials, test.variant.trials) for test in tests
         ),
         level=level,
     )
+
+
+def needs_confirmation(found: VariantComparison, *, is_part: bool) -> bool:
+    """Whether both arms are sampled again: the suite must not be worse and is. A part of the tests
+    does not decide that, and needs the samples if it is worse in this part."""
+    first = found.first
+    if first is None or found.run.variant.must != "not-hurt":
+        return False
+    return first.hurts or (is_part and first.declared < first.variant)
 
 
 def _decided(found: VariantComparison, policy: Policy, level: float) -> VariantComparison:
@@ -227,9 +224,7 @@ def stratified_p(tests: Sequence[Arms]) -> float:
     informative = [test for test in tests if 0 < _passes(test) < _trials(test)]
     observed = sum(test.declared.successes for test in informative)
     if sum(map(_trials, informative)) > _MOST_EXACT:
-        mean = math.fsum(
-            test.declared.trials * _passes(test) / _trials(test) for test in informative
-        )
+        mean = math.fsum(test.declared.trials * _share(test) for test in informative)
         deviation = math.sqrt(math.fsum(_variance(test) for test in informative))
         return 1 - NormalDist(mean, deviation).cdf(observed - 0.5)
     least, sums = 0, [1.0]
@@ -257,9 +252,12 @@ def _convolve(sums: Sequence[float], probabilities: Sequence[float]) -> list[flo
 
 
 def _variance(test: Arms) -> float:
-    own, all_trials, passes = test.declared.trials, _trials(test), _passes(test)
-    share = passes / all_trials
-    return own * share * (1 - share) * (all_trials - own) / (all_trials - 1)
+    own, other, share = test.declared.trials, test.variant.trials, _share(test)
+    return own * other * share * (1 - share) / (own + other - 1)
+
+
+def _share(test: Arms) -> float:
+    return _passes(test) / _trials(test)
 
 
 def _passes(test: Arms) -> int:

@@ -12,8 +12,7 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import total_spending
 from agentevals_action.reports.terminal.progress import Progress
 from agentevals_action.results.build import extended
-from agentevals_action.review.comparison.decision_rule import FIRST_SAMPLES
-from agentevals_action.review.comparison.variants import compare_variant
+from agentevals_action.review.comparison.variants import compare_variant, needs_confirmation
 from agentevals_action.review.inputs.inputs import ReviewInputs
 from agentevals_action.review.run.head_and_base import Rows, by_suite
 from agentevals_action.runners.executor import Executors
@@ -55,17 +54,12 @@ async def _run(
 def _find_suspects(
     inputs: ReviewInputs, arm: Suite, head: Mapping[str, TestResult], rows: Mapping[str, TestResult]
 ) -> Sequence[str]:
-    """The ids of the tests to sample again in both arms: all that are scored in both, if the suite
-    as declared must not hurt and does. A shard, which does not know the other parts, takes them if
-    it is worse in its part."""
+    """The ids of the tests to sample again in both arms: all that are scored in both, or none."""
     settings = inputs.request.settings
     suite = next(each for each in inputs.facts.suites if each.path == arm.path)
     run = next(each for each in suite.variants if each.variant.name == arm.variant)
-    if run.variant.must != "not-hurt" or not settings.confirm:
-        return ()
     compared = compare_variant(run, head, rows, settings.alpha)
-    first = compared.first
-    if first is None or not (first.hurts or (settings.shard and first.declared < first.variant)):
+    if not settings.confirm or not needs_confirmation(compared, is_part=bool(settings.shard)):
         return ()
     return [test.id for test in compared.tests if test.passes is not None]
 
@@ -79,8 +73,7 @@ async def _sample_again(
     progress: Progress,
 ) -> Mapping[str, TestResult]:
     """The results of these tests with fresh samples of both arms, and what they cost."""
-    settings, settled = inputs.request.settings, 0
-    count = min(max(settings.samples, FIRST_SAMPLES), settings.confirm)
+    count, settled = inputs.request.settings.confirm, 0
     sides = executors.of(inputs.part.head[arm.path]), executors.of(arm)
     subject = f"in both arms of `{arm.variant}`"
 
