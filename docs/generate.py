@@ -18,6 +18,7 @@ from agentevals_action.cli.commands.schema import SCHEMAS
 from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Target
+from agentevals_action.model.tools import Command, Tool, ToolFile, ToolList, ToolServer
 from agentevals_action.model.variant import Variant
 from agentevals_action.runners.formats.agentevals import ResultLine
 from agentevals_action.suites.configuration_file import Configuration
@@ -162,6 +163,15 @@ def _targets() -> str:
     return "\n".join(sections)
 
 
+def _tools() -> str:
+    definitions = suite_schema()["definitions"]
+    return "\n".join(
+        f"{_wrapped(_first_paragraph(model))}\n\n"
+        f"{_fields(model, definitions[model.__name__], (), definitions)}"
+        for model in (Tool, ToolList, ToolServer, ToolFile, Command)
+    )
+
+
 def _commands() -> str:
     with click.Context(app) as context:
         names = app.list_commands(context)
@@ -219,6 +229,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "evaluators": _evaluators,
     "targets": _targets,
     "commands": _commands,
+    "tools": _tools,
     "own-results": lambda: _fields(ResultLine, SCHEMAS["own-results"]()),
     "configuration": lambda: _fields(
         Configuration, configuration_schema(), (), configuration_schema()["definitions"]

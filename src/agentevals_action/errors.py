@@ -76,7 +76,8 @@ class AttemptError(AgentEvalsError):
     """An attempt or an evaluator that could not be scored.
 
     `kind` is one of `target`, `judge`, `evaluator`, `timeout`, `budget`, `prepare`, `workspace`,
-    `configuration`, `resources`, `shard`, `runner`."""
+    `configuration`, `resources`, `shard`, `runner`, `tools` (a call that the suite has no reply
+    for)."""
 
     exit_code = ExitCode.INCONCLUSIVE
 

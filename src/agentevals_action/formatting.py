@@ -214,6 +214,7 @@ ERROR_KINDS = {
     "resources": "out of resources",
     "shard": "shard without results",
     "runner": "runner failed",
+    "tools": "tool call without a reply",
     "bug": "bug of the action",
 }
 

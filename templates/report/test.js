@@ -225,7 +225,7 @@ function callNode(call, side, match) {
   const first = isObject ? Object.values(input).map((value) => (typeof value === "string" ? value : JSON.stringify(value))).join(", ") : input === null ? "" : asText(input);
   const duration = unknown(call.duration_ms) ? "" : ` ${time(call.duration_ms)}`;
   return element("details", { class: `call${isOnly ? " only" : ""}`, open: differs },
-    element("summary", {}, isOnly ? mark(`only on ${side}`, match.number) : null, " ", element("code", {}, toolOf(call)), element("span", { class: "muted" }, duration), ` ${first.slice(0, 150).replace(/\s+/g, " ")}`),
+    element("summary", {}, isOnly ? mark(`only on ${side}`, match.number) : null, " ", element("code", {}, toolOf(call)), call.refused ? element("span", { class: "muted" }, " refused") : null, element("span", { class: "muted" }, duration), ` ${first.slice(0, 150).replace(/\s+/g, " ")}`),
     isObject ? element("ul", { class: "facts" }, Object.keys(input).map(argument)) : input === null ? null : block(differs ? mark(asText(input), match.number) : asText(input)),
     unknown(call.output) ? null : element("details", {}, element("summary", {}, "result"), block(asText(call.output))));
 }

@@ -30,6 +30,7 @@ ORDER = (
     "model",
     "settings",
     "results",
+    "tools",
     "targets",
     "evaluators",
     "suites",
@@ -181,7 +182,7 @@ def test_environment_and_exit_codes__belong_to_the_command_line() -> None:
         for module, node in attributes()
         # A second SIGINT ends the process wherever it is; the others run in programs of their own.
         if not is_in(module.name, "cli", "__main__", "system.signals", "system.observer")
-        and not is_in(module.name, "targets.programs.python_worker")
+        and not is_in(module.name, "targets.programs.python_worker", "tools.command_stub")
         and isinstance(node.value, ast.Name)
         and used.fullmatch(f"{node.value.id}.{node.attr}")
     ]

@@ -64,7 +64,7 @@ class AgentModels(StandIn[Received, Sent]):
         script = next((turns for mark, turns in self._scripts.items() if mark in history), None)
         if script is None:
             return Sent({"error": {"message": f"no script for {history[:300]}"}}, 400)
-        number = sum(history.count(sign) for sign in form.replies)
+        number = len(re.findall(form.reply, history))
         turn = script[min(number, len(script) - 1)]
         if turn.finds:
             found = re.findall(turn.finds, received.data.decode())
@@ -181,15 +181,15 @@ def _gemini(turn: Turn, number: int) -> list[str]:  # of the interface
 
 @dataclass(frozen=True)
 class _Form:
-    """`replies`: texts of a request that stand once for each reply of the model before it."""
+    """`reply`: a regular expression that a request has once for each reply of the model before."""
 
     events: Any
-    replies: tuple[str, ...]
+    reply: str
 
 
 _FORMS = {
-    "/messages": _Form(_anthropic, ('"role": "assistant"',)),
-    "/responses": _Form(_responses, ('"type": "function_call_output"',)),
-    "/chat/completions": _Form(_chat, ('"role": "assistant"',)),
-    ":streamGenerateContent": _Form(_gemini, ('"role": "model"',)),
+    "/messages": _Form(_anthropic, '"role": "assistant"'),
+    "/responses": _Form(_responses, r'"function_call_output"[^}]*?"call_id": "call_\d+_0"'),
+    "/chat/completions": _Form(_chat, '"role": "assistant"'),
+    ":streamGenerateContent": _Form(_gemini, '"role": "model"'),
 }

@@ -14,6 +14,7 @@ from typing import Any
 
 from agentevals_action.errors import AttemptError, NotStored
 from agentevals_action.evaluators import base as evaluators
+from agentevals_action.execution.tool_lists import ToolLists
 from agentevals_action.execution.workspaces.pool import WorkspacePool
 from agentevals_action.execution.workspaces.skills import asked_messages
 from agentevals_action.formatting import cut_line, quoted
@@ -22,6 +23,7 @@ from agentevals_action.model.messages import Message
 from agentevals_action.model.result import Fingerprint, SampleResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Calls, Request, Target
+from agentevals_action.model.tools import INVALID, UNKNOWN
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Spending, total_spending
 from agentevals_action.results.build import error_result, sample_result
@@ -72,6 +74,7 @@ class Attempts:
         self._calls, self._settings, self._children = calls, settings, children
         self._fingerprint, self._notice = fingerprint, notice
         self._judge_path = judge_path
+        self._tools = ToolLists(children)
         self.slots = asyncio.Semaphore(settings.max_concurrency)
         self.waiting = asyncio.Semaphore(_MAX_WAITING)
         self._run_id = secrets.token_hex(8)
@@ -99,6 +102,8 @@ class Attempts:
     async def _call_agent(self, attempt: Attempt, workspace: Path | None = None) -> Trace:
         test = attempt.test
         target = _target(attempt.suite, attempt.suite.choose_target(test), "target")
+        has_tools = test.has_tools and target.takes_tools
+        tools = await self._tools.find(attempt.suite, test) if has_tools else None
         request = self._request(
             attempt,
             asked_messages(test),
@@ -106,6 +111,7 @@ class Attempts:
             conversation_id=self._conversation_id(attempt),
             metadata=test.metadata,
             question=self._fingerprint(attempt.suite, test).question,
+            tools=tools,
         )
         try:
             trace = await self._calls.complete(target, request)
@@ -246,6 +252,8 @@ def _about_reply(trace: Trace) -> Iterator[str]:
     yield from trace.warnings
     refused = {call.name: call.output for call in trace.tool_calls or () if call.refused}
     for name, output in refused.items():
+        if str(output).startswith((INVALID, UNKNOWN)):  # by the suite, and not by the agent
+            continue
         reason = output if isinstance(output, str) and output.strip() else _NO_REASON
         yield (
             f"the call of {quoted(name)} was not made ({cut_line(reason, _REASON_SHOWN)}); permit "

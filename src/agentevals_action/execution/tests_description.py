@@ -16,6 +16,7 @@ from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.skill import Fixture, Skill
 from agentevals_action.model.suite import Test
 from agentevals_action.model.target import Target
+from agentevals_action.model.tools import TOOL_FILE, Tool, ToolServer, describe_tool
 from agentevals_action.model.workspace import Workspace
 from agentevals_action.results.build import test_result
 from agentevals_action.targets.calls.description import (
@@ -82,9 +83,16 @@ class TestsDescription(SuiteDescription):
         """The messages and, where there is a workspace, what makes its folder before the agent
         runs. Hooks that run after the agent change no answer."""
         messages = [self._message(message, hide_watched=True) for message in _asked(test)]
-        if test.workspace is None:
+        if test.workspace is None and not test.has_tools:
             return messages
-        question = {"messages": messages, **self._workspace(test.workspace)}
+        question: dict[str, Any] = {"messages": messages}
+        if test.has_tools:
+            question["tools"] = [
+                *map(describe_tool, self._answered(test)),
+                *map(describe_tool, test.commands),
+            ]
+        if test.workspace:
+            question |= self._workspace(test.workspace)
         if test.fixtures:
             question["fixtures"] = [
                 [each.targets, self._fixture(test, each)] for each in test.fixtures
@@ -100,9 +108,11 @@ class TestsDescription(SuiteDescription):
     def agent(self, test: Test) -> Any:
         """What answers: the target, the system messages, and the agent's own files."""
         system = [message for message in test.input if message.role == "system"]
-        skills = {"skills": [*map(self._skill, test.skills)]} if test.skills else {}
+        own = {"skills": [*map(self._skill, test.skills)]} if test.skills else {}
+        if servers := [entry for entry in test.tools if isinstance(entry, ToolServer)]:
+            own["servers"] = [*map(self._server, servers)]
         return {
-            **skills,
+            **own,
             "system": [self._message(message) for message in system],
             "watched": self._watched_files,
             "target": self.target_digest(self._suite.find_agent(test)),
@@ -124,6 +134,7 @@ class TestsDescription(SuiteDescription):
         paths = [self._relative(block.path) for block in blocks if block.path]
         if test.workspace:
             paths += _files_before(test.workspace)
+        paths += [file.path for file in test.files if file.role == TOOL_FILE]
         fixtures = (each for each in test.fixtures if not _is_skills(test, each))
         paths += [each.source for each in fixtures if each.source]
         return [path for path in dict.fromkeys(paths) if not self._is_watched(path)]
@@ -207,6 +218,18 @@ class TestsDescription(SuiteDescription):
         if _is_skills(test, fixture):
             return _WATCHED
         return self._content(fixture.source) if fixture.source else None
+
+    def _answered(self, test: Test) -> Sequence[Tool]:
+        """The tools that the suite itself declares, without lists that are the agent's own."""
+        tools = (entry for entry in test.tools if isinstance(entry, Tool))
+        return [
+            tool for tool in tools if not (tool.is_listed and self._is_watched(tool.location.path))
+        ]
+
+    def _server(self, server: ToolServer) -> Any:
+        """The server of each side, which is a program of the agent."""
+        files = self._named_contents(self._of_program(server.files))
+        return [server.server, server.command, server.env, files]
 
     def _skill(self, skill: Skill) -> Any:
         """A skill, which may move."""

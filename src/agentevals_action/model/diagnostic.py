@@ -63,7 +63,7 @@ _OF_SUITE = frozenset(
     | {"judge's command", "workspace", "runner", "configuration of the runner"}
 )
 _IN_FOLDER = frozenset(
-    {"file", "image", "named file", "judge's results", "target's results"}
+    {"file", "image", "named file", "judge's results", "target's results", "tool file"}
     | {f"workspace {part}" for part in ("hook", "repository", "template")}
 )
 

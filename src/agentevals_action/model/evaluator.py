@@ -1,7 +1,7 @@
 """An evaluator, what it reads of a test, and how an entry of a file becomes one."""
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -282,6 +282,10 @@ class Evaluator(FileModel):
     def judge_temperature(self) -> float | None:
         """The temperature that the judge is asked with; None for the target's own."""
         return None
+
+    def expected_tools(self) -> Collection[str]:
+        """The names of the tools of which it expects calls."""
+        return ()
 
     def children(self) -> Sequence["Evaluator"]:
         """The evaluators directly inside this one, in suite order."""

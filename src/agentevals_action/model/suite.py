@@ -20,6 +20,7 @@ from agentevals_action.model.messages import FileBlocks, Question
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.skill import Fixture, Skill
 from agentevals_action.model.target import Choice, Target, TargetTable
+from agentevals_action.model.tools import Command, ToolEntries
 from agentevals_action.model.variant import Variant, Variants
 from agentevals_action.model.workspace import Workspace
 from agentevals_action.validation.file_model import (
@@ -117,6 +118,14 @@ class Test(Task):
         description="The folder that the agent works in: its fields replace the suite's, one by "
         "one.",
     )
+    tools: ToolEntries = Field(
+        default=(),
+        description="Tools that this test answers, over those of the suite.",
+    )
+    commands: ListOf[Command] = Field(
+        default=(),
+        description="Commands that this test answers, over those of the suite.",
+    )
     execution: TestExecution = Field(
         default=TestExecution(), description="Overrides for this test."
     )
@@ -145,6 +154,11 @@ class Test(Task):
     def timeout_seconds(self) -> float | None:
         """The test's own time limit."""
         return self.execution.timeout_seconds
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether the suite answers tools or commands of its agent."""
+        return bool(self.tools or self.commands)
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -221,6 +235,13 @@ class Suite(FileModel):
         default=None,
         description="The folder that the agent works in, or the path of a YAML file that describes "
         "it.",
+    )
+    tools: ToolEntries = Field(
+        default=(), description="Tools that the suite answers, in place of the real ones."
+    )
+    commands: ListOf[Command] = Field(
+        default=(),
+        description="Commands that the suite answers, in place of the real ones.",
     )
     tests: Annotated[
         tuple[Test, ...],

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 
 from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile, missing_program
 from agentevals_action.model.messages import Message
+from agentevals_action.model.tools import ToolAccess, ToolSet
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.files.paths import Folder
@@ -47,7 +48,8 @@ class Request:
     `timeout` is in seconds. `workspace` is the folder that the agent works in, if the test has one.
     `suite` is the path of the suite's file from the root, `question` the digest of the test's
     question in its fingerprint; both are empty if unknown. `temperature` replaces that of a model's
-    definition."""
+    definition. `tools` are those that the test answers; `access` is how the agent reaches them, in
+    the call of a provider."""
 
     messages: Sequence[Message]
     eval_id: str
@@ -63,6 +65,8 @@ class Request:
     question: str = ""
     is_judge: bool = False
     temperature: float | None = None
+    tools: ToolSet | None = None
+    access: ToolAccess | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +127,8 @@ class Target(TargetModel):
     `judge_target`. `is_defined`: its definition determines its replies, so that they can be cached.
     `deterministic`: it always answers the same, at no cost. `stores_answers`: they are in a file,
     which is read before the first program starts. `runs_programs`: a call may run a program of the
-    repository. `skill_folders` are those of a workspace in which it finds skills.
+    repository. `skill_folders` are those of a workspace in which it finds skills. One that
+    `takes_tools` calls those that a suite answers.
 
     The strings of the provider's fields may contain `${{ NAME }}`, which is resolved before
     `connect`. `timeout_seconds`, `max_concurrency` and `requests_per_minute` are None when the
@@ -141,6 +146,7 @@ class Target(TargetModel):
     stores_answers: ClassVar[bool] = False
     runs_programs: ClassVar[bool] = False
     skill_folders: ClassVar[tuple[str, ...]] = ()
+    takes_tools: ClassVar[bool] = False
 
     name: NonEmpty
     written_provider: NonEmpty = spelled("provider")
@@ -175,6 +181,16 @@ class Target(TargetModel):
     def is_shared(self) -> bool:
         """Whether a call asks a service that runs already, the same for head and base."""
         return False
+
+    def refuse_commands(self) -> tuple[str, str] | None:
+        """What keeps it from calling the commands that a suite answers, and the advice; None if
+        nothing does."""
+        advice = "`commands` need a coding agent, or `cli` without `serve`"
+        return "keeps its program for several tests", advice
+
+    def find_own_servers(self) -> Sequence[str]:
+        """The words with which its definition starts MCP servers that no suite answers."""
+        return ()
 
     @property
     def asks_vendor(self) -> bool:

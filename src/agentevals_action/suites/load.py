@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentevals_action.evaluators import EVALUATORS
 from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
@@ -35,6 +35,9 @@ from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present
 from agentevals_action.validation.field_errors import describe_value
 from agentevals_action.validation.file_model import list_fields
+
+if TYPE_CHECKING:
+    from agentevals_action.suites.tools import TestTools, ToolReader
 
 #: The spellings of the field of the tests.
 _TESTS = list_fields(Suite)["tests"]
@@ -150,6 +153,7 @@ class _Loader:
         self._suite = suite = of_suite.validate(Suite, data) or Suite()
         self._workspace = effective_workspace(None, suite.workspace, reader)
         self._targets = TargetUse(reader, catalog, suite, root.document.location)
+        self._tools: ToolReader | None = None
 
     def load(self) -> Suite | BrokenSuite:
         """The suite, or its errors."""
@@ -298,11 +302,13 @@ class _Loader:
             workspace = (workspace or Workspace()).model_copy(update=fresh)
         if workspace and workspace.skills:
             self._targets.check_skills(agent, test.location)
+        tools = self._read_tools(test, agent, reader)
         named = [
             *named_files((*question, *test.expected_output), reader.root),
             *(file for each in _walk(own) for file in each.files),
             *(workspace.files if test.workspace and workspace else ()),
             *named_fixtures(entry.fixtures),
+            *(tools.files if tools else ()),
         ]
         test = test.model_copy(
             update={
@@ -311,11 +317,26 @@ class _Loader:
                 "workspace": workspace,
                 "files": tuple(dict.fromkeys(named)),
                 "fixtures": entry.fixtures,
+                "tools": tools.tools if tools else (),
+                "commands": tools.commands if tools else (),
             }
         )
         if reader.diagnostics.error_count == before:
             _check_options(test, reader)
         return test if reader.diagnostics.error_count == before else None
+
+    def _read_tools(self, test: Test, agent: str | None, reader: FileReader) -> "TestTools | None":
+        """The effective tools and commands of a test; None if it has none."""
+        suite = self._suite
+        if not (suite.tools or suite.commands or test.tools or test.commands):
+            return None
+        from agentevals_action.suites.tools import ToolReader  # jsonschema: only with tools
+
+        if self._tools is None:
+            self._tools = ToolReader(suite, self._reader)
+        tools = self._tools.read(test, reader)
+        self._targets.check_tools(agent, test.location, has_commands=bool(tools.commands))
+        return tools
 
     def _with_files(
         self, test: Test, data: dict[str, Any], reader: FileReader

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agentevals_action.formatting import join_choices
+from agentevals_action.formatting import QUOTE_LIMIT, cut_line, join_choices, joined
 from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
 from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.suite import Suite
@@ -128,6 +128,26 @@ class TargetUse:
             return
         problem = f"the target `{target.name}` works in no folder, so it finds no skill there"
         advice = "name a coding agent, or a target of the provider `cli`"
+        self._diagnostics.error(location, problem, advice)
+
+    def check_tools(self, agent: str | None, location: Location, *, has_commands: bool) -> None:
+        """Adds an error when the target of a test cannot reach the tools of the suite, or its
+        commands, and a warning when it has others. Prepared answers are those of an agent that
+        did."""
+        target = self.table.get(agent)
+        if target is None or target.deterministic or target.stores_answers:
+            return
+        if not target.takes_tools:
+            problem = f"the target `{target.name}` cannot call tools that the suite answers"
+            advice = "name a coding agent, or a target of the provider `cli`, `python` or `http`"
+        elif has_commands and (refusal := target.refuse_commands()):
+            problem, advice = f"the target `{target.name}` {refusal[0]}", refusal[1]
+        else:
+            if own := target.find_own_servers():
+                problem = f"the target `{target.name}` starts MCP servers that the suite does not "
+                problem += f"answer ({cut_line(joined(own), QUOTE_LIMIT)})"
+                self._diagnostics.warn(location, problem, "remove them from its `args`")
+            return
         self._diagnostics.error(location, problem, advice)
 
     def judge(self, evaluator: Evaluator, agent: str | None) -> None:

@@ -229,11 +229,12 @@ def new_folder(prefix: str, parent: Path, user: ChildUser | None = None) -> Path
 
 
 def give_folder(folder: Path, user: ChildUser | None) -> None:
-    """Gives a folder and the files in it to `user`. From now on only the user's own rights, or a
+    """Gives a folder and all that is in it to `user`. From now on only the user's own rights, or a
     descriptor, may be used to open something in it: it may be a link."""
     if user is not None:
-        for path in (*folder.iterdir(), folder):
-            os.chown(path, user.uid, user.gid, follow_symlinks=False)
+        for parent, _, files in os.walk(folder, topdown=False):
+            for name in (*files, ""):
+                os.chown(Path(parent, name), user.uid, user.gid, follow_symlinks=False)
 
 
 @contextmanager

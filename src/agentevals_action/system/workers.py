@@ -27,16 +27,21 @@ class RequestUnread(WorkerEnded):
 
 
 class Worker:
-    """A running worker; `start` makes it. What is written to `stdin` is read from `requests`."""
+    """A running worker; `start` makes it. What is written to `stdin` is read from `requests`.
+    `noun` begins the sentences about it."""
 
     def __init__(
-        self, running: process.LongChild, stdin: asyncio.WriteTransport, requests: BinaryIO
+        self,
+        running: process.LongChild,
+        stdin: asyncio.WriteTransport,
+        requests: BinaryIO,
+        noun: str,
     ) -> None:
         self._running, self._stdin, self._requests = running, stdin, requests
-        self._has_answered = False
+        self._noun, self._has_answered = noun, False
 
     @classmethod
-    async def start(cls, program: Program) -> "Worker":
+    async def start(cls, program: Program, noun: str = "the worker") -> "Worker":
         """Starts a program; OSError if it cannot be started."""
         read_end, write_end = os.pipe()
         requests = os.fdopen(read_end, "rb", 0)
@@ -50,7 +55,7 @@ class Worker:
             stdin.close()
             requests.close()
             raise
-        return cls(process.LongChild(child, child.errors), stdin, requests)
+        return cls(process.LongChild(child, child.errors), stdin, requests, noun)
 
     @property
     def is_running(self) -> bool:
@@ -66,7 +71,7 @@ class Worker:
         """Sends a line (without its end), and returns the next line that the worker writes. After
         WorkerEnded (RequestUnread), or a cancellation, it can only be ended."""
         self._running.forget()
-        self._stdin.write(line + b"\n")
+        self.send(line)
         try:
             answer = await self.next_line()
         except WorkerEnded as ended:
@@ -75,6 +80,10 @@ class Worker:
             raise
         self._has_answered = True
         return answer
+
+    def send(self, line: bytes) -> None:
+        """Sends a line (without its end)."""
+        self._stdin.write(line + b"\n")
 
     def _take_back(self) -> int:
         """The number of bytes that no process has read, and that none can read from now on."""
@@ -93,10 +102,10 @@ class Worker:
             line = await self._running.child.output.readline()
         except ValueError:
             limit = process.OUTPUT_LIMIT // 1024**2
-            raise WorkerEnded(f"the worker wrote more than {limit} MB") from None
+            raise WorkerEnded(f"{self._noun} wrote more than {limit} MB") from None
         if not line.endswith(b"\n"):
             end = await self._running.find_end(process.DRAIN) or "closed its standard output"
-            raise WorkerEnded(f"the worker {end}")
+            raise WorkerEnded(f"{self._noun} {end}")
         return line.removesuffix(b"\n")
 
     async def end(self, grace: float = 0) -> None:

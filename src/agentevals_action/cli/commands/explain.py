@@ -24,6 +24,7 @@ from agentevals_action.model.result import as_declared
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Choice, Target
+from agentevals_action.model.tools import describe_tool
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.runners.commands import SUITE, filled, split_commands
@@ -152,6 +153,10 @@ def effective_test(suite: Suite, test: Test, settings: Settings) -> dict[str, An
     if test.workspace:
         workspace = test.workspace.model_dump(exclude_defaults=True)
         effective["workspace"] = _relative(workspace, suite.root)
+    answered = {"tools": test.tools, "commands": test.commands}
+    effective |= {
+        name: [*map(describe_tool, entries)] for name, entries in answered.items() if entries
+    }
     others = {**dict.fromkeys((*effective, "expected_output", *_READ), True), **_PART_OF_FILES}
     return effective | test.model_dump(mode="json", exclude_defaults=True, exclude=others)
 

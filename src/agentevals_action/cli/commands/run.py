@@ -95,7 +95,7 @@ async def command(
     workspace, repository = await open_folder(settings)
     output = output or workspace.report / HEAD_RESULTS
     is_part = bool(tests or settings.shard)
-    selection = _Selection(tests, output, resume, settings.samples, is_part)
+    selection = TestSelection(tests, output, resume, settings.samples, is_part)
     run = LocalRun(
         paths,
         tests,
@@ -170,7 +170,7 @@ def _print(view: ReportView, subject: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Selection:
+class TestSelection:
     """The tests that run: those whose ids match one of the `globs` (empty: all). If the run
     `resumes`, results in the file `output` stay that are of `samples` samples. `is_part` if not all
     tests of the suites run."""

@@ -1,6 +1,7 @@
 """`tool_trajectory`: the agent's tool calls are compared with those expected."""
 
 import asyncio
+from collections.abc import Collection
 from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -81,6 +82,10 @@ class ToolTrajectory(Evaluator):
         if not self.expected and not self.minimums and self.mode not in ("exact", "subset"):
             raise ValueError(f"`expected` is empty, so {_NOTHING}")
         return self
+
+    def expected_tools(self) -> Collection[str]:
+        """Those of the expected calls, and of the minimums."""
+        return {*(item.tool for item in self.expected or ()), *(self.minimums or ())}
 
     async def evaluate(self, case: Case) -> Score:
         """The satisfied share, by the mode; AttemptError for too many calls."""

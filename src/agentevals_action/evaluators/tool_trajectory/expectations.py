@@ -1,6 +1,6 @@
 """What is expected of the agent's tool calls, and which call is an expected one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -9,8 +9,9 @@ from pydantic import Field, ValidationInfo, field_validator
 from agentevals_action.evaluators.trace_checks import within
 from agentevals_action.formatting import quoted
 from agentevals_action.model.messages import ToolCall
+from agentevals_action.model.tools import argument, find_differences
 from agentevals_action.validation.file_model import FileModel, ListOf, NonEmpty
-from agentevals_action.validation.json_values import MISSING, describe_json, equal, look_up
+from agentevals_action.validation.json_values import MISSING, describe_json
 
 Mode = Literal["any_order", "in_order", "exact", "superset", "subset"]
 _Names = Annotated[ListOf[NonEmpty], Field(json_schema_extra={"minItems": 1})]
@@ -84,23 +85,15 @@ class Expectation(FileModel):
             return {}
         if not isinstance(given, Mapping):
             return None
+        names: Iterable[str] = {"exact": {**given, **args}, "subset": given}.get(str(how), args)
         if isinstance(how, tuple):
-            paired = {name: (argument(given, name), argument(args, name)) for name in how}
-            paired = {name: both for name, both in paired.items() if both[1] is not MISSING}
-        else:
-            names = {"exact": {**given, **args}, "subset": given}.get(how, args)
-            paired = {name: (given.get(name, MISSING), args.get(name, MISSING)) for name in names}
-        return {name: both for name, both in paired.items() if MISSING in both or not equal(*both)}
+            names = [name for name in how if argument(args, name) is not MISSING]
+        return find_differences(given, args, names)
 
     def is_late(self, call: ToolCall) -> bool:
         """Whether a call is known to exceed the duration limit."""
         limit, took = self.max_duration_ms, call.duration_ms
         return limit is not None and took is not None and not within(took, limit)
-
-
-def argument(arguments: Mapping[str, Any], name: str) -> Any:
-    """An argument by its name, or by a dotted path into one; MISSING if there is none."""
-    return arguments[name] if name in arguments else look_up(arguments, name.split("."))
 
 
 @dataclass(frozen=True)

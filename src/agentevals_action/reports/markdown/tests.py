@@ -2,11 +2,14 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from agentevals_action.escaping import plain
 from agentevals_action.formatting import delta, moved, score
 from agentevals_action.model.comparison import ChangeKind, TestComparison
+from agentevals_action.model.messages import ToolCall
 from agentevals_action.model.result import TestResult, shown_sample
 from agentevals_action.reports.view import confirmation
 from agentevals_action.results.trace_summary import stored_work
@@ -102,22 +105,37 @@ def compare_calls(test: TestComparison, limit: int) -> list[Part]:
     """The tool calls that one side alone made; all of both if only their order differs. `limit` is
     in characters of a side."""
     old, new = _made_calls(test.base), _made_calls(test.head)
-    if old is None or new is None or old == new:
+    if old is None or new is None:
         return []
-    is_reordered = Counter(old) == Counter(new)
+    before, now = ([key for key, _ in calls] for calls in (old, new))
+    if before == now:
+        return []
+    is_reordered = Counter(before) == Counter(now)
     found = []
-    for whose, own, other in (("Base's", old, new), ("Head's", new, old)):
-        only = own if is_reordered else list((Counter(own) - Counter(other)).elements())
+    for whose, own, other in (("Base's", old, now), ("Head's", new, before)):
+        only = [line for _, line in own] if is_reordered else _lines_without(own, other)
         number = f"{len(only):,} of {len(own):,}"
         if only:
-            lines = "\n".join(plain(call, limit // _CALLS) for call in only)
+            lines = "\n".join(plain(line, limit // _CALLS) for line in only)
             note = "the same in another order" if is_reordered else number
             found.append(Part(f"{whose} tool calls that differ", note, lines))
     return found
 
 
-def _made_calls(side: TestResult | None) -> list[str] | None:
-    """The calls of the sample that is shown, as `tool {"argument": 1}`; None if unknown."""
+def _lines_without(own: Sequence[tuple[str, str]], other: Iterable[str]) -> list[str]:
+    """The lines of the calls that the other side did not make, or made less often."""
+    left = Counter(key for key, _ in own) - Counter(other)
+    lines = []
+    for key, line in own:
+        if left[key] > 0:
+            left[key] -= 1
+            lines.append(line)
+    return lines
+
+
+def _made_calls(side: TestResult | None) -> Sequence[tuple[str, str]] | None:
+    """The calls of the sample that is shown, as `tool {"argument": 1}`, each with a line that also
+    has its reply; None if unknown."""
     sample = shown_sample(side.samples, side.verdict) if side and side.samples else None
     if not sample or not sample.output_messages:  # the row of an earlier run has no answers
         return None
@@ -125,12 +143,19 @@ def _made_calls(side: TestResult | None) -> list[str] | None:
         calls = stored_work(sample).trace.made_calls
     except ValueError:  # the row of a shard that another program wrote
         return None
-    if calls is None:
-        return None
-    return [
-        f"{call.name} {json.dumps(call.arguments or {}, ensure_ascii=False, sort_keys=True)}"
-        for call in calls
-    ]
+    return None if calls is None else [*map(_describe_call, calls)]
+
+
+def _describe_call(call: ToolCall) -> tuple[str, str]:
+    key = f"{call.name} {_as_json(call.arguments or {})}"
+    if call.output is None:
+        return key, key
+    reply = call.output if isinstance(call.output, str) else _as_json(call.output)
+    return key, f"{key} → {reply}"
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def _describe_scored(result: TestResult) -> str:

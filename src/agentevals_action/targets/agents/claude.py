@@ -10,10 +10,12 @@ of a sub-agent is not in the stream, only its usage."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
+from agentevals_action.model.tools import ToolAccess
 from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage, total
 from agentevals_action.targets.agents import events as agent_events
@@ -42,6 +44,7 @@ class ClaudeCli(AgentTarget):
         "check `model`"
     )
     system_option: ClassVar[str] = "--append-system-prompt"
+    servers_option: ClassVar[str] = "--mcp-config"
 
     command: Command = "claude"
 
@@ -50,6 +53,19 @@ class ClaudeCli(AgentTarget):
         appended = ("--append-system-prompt", system) if system else ()
         own = ("-p", "--output-format", "stream-json", "--verbose")
         return (*own, *self.model_arguments(), *appended, *args)
+
+    def tool_arguments(
+        self, access: ToolAccess, folder: Path, _variables: Mapping[str, str]
+    ) -> tuple[Sequence[str], Mapping[str, str]]:
+        """A file of servers; those of the user and the workspace do not start."""
+        if not access.servers:
+            return (), {}
+        path = folder / "servers.json"
+        # Without `alwaysLoad` the model would have to search for the tools.
+        path.write_text(access.config(alwaysLoad=True), "utf-8")
+        allowed = ",".join(f"mcp__{name}" for name in access.servers)
+        own = ("--strict-mcp-config", f"--mcp-config={path}", f"--allowedTools={allowed}")
+        return own, {}
 
     def read(self, events: Sequence[Event]) -> Trace:
         """The trace of a run; ValueError for a message of another form."""

@@ -10,12 +10,14 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
+from agentevals_action.model.tools import TOKEN_VARIABLE, ToolAccess
 from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage
 from agentevals_action.targets.agents import events as agent_events
@@ -27,6 +29,11 @@ from agentevals_action.validation.json_values import decode_json
 _HIDDEN_TOOLS = ("Glob", "Grep", "Read", "Skill")
 _CHANGES: Mapping[Any, str] = {"add": "Write", "delete": "Delete"}
 _SHELLS = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh")
+#: Arguments with which a command may use the network.
+_HAS_NETWORK = re.compile(
+    r"danger-full-access|--dangerously-bypass-approvals-and-sandbox"
+    r"|workspace-write.*network_access\s*=\s*true|network_access\s*=\s*true.*workspace-write"
+)
 #: The beginning of an error after the server of a tool was asked.
 _SENT = "tool call error:"
 
@@ -40,7 +47,10 @@ class CodexCli(AgentTarget):
     key_hint: ClassVar[str] = "name CODEX_API_KEY in the input `env` (`--env`), and check `model`"
     last_events: ClassVar[tuple[str, ...]] = ("turn.completed",)
     system_option: ClassVar[str] = "developer_instructions"
-    refusal: ClassVar[re.Pattern[str]] = re.compile(r'Rejected\(\\?"(.+?)\\?"\)')
+    servers_option: ClassVar[str] = "mcp_servers"
+    refusal: ClassVar[re.Pattern[str]] = re.compile(
+        r'(?:Rejected\(\\?"|unsupported call: )(.+?)(?:\\?"\)|$)', re.MULTILINE
+    )
 
     command: Command = Field(
         "codex", description="The program, with words before `exec` if it needs any."
@@ -53,6 +63,29 @@ class CodexCli(AgentTarget):
         # They are added to its own.
         instructions = ("-c", f"developer_instructions={_toml(system)}") if system else ()
         return (*own, *self.model_arguments(), *args, *instructions, "-")
+
+    def tool_arguments(
+        self, access: ToolAccess, _folder: Path, _variables: Mapping[str, str]
+    ) -> tuple[Sequence[str], Mapping[str, str]]:
+        """Options; without the user's own settings, which may have servers."""
+        options = ["allow_login_shell=false"] if access.stubs else []  # it would reset the PATH
+        for name in access.servers:
+            options += (
+                f"mcp_servers.{name}.url={_toml(access.address(name))}",
+                f"mcp_servers.{name}.bearer_token_env_var={_toml(TOKEN_VARIABLE)}",
+                f"mcp_servers.{name}.required=true",
+                f'mcp_servers.{name}.default_tools_approval_mode="approve"',
+            )
+        words = (word for option in options for word in ("-c", option))
+        return ("--ignore-user-config", *words), {}
+
+    def refuse_commands(self) -> tuple[str, str] | None:
+        """Where its sandbox has no network."""
+        if _HAS_NETWORK.search(" ".join(self.args)):
+            return None
+        problem = "runs commands in a sandbox without network, where they cannot ask the suite"
+        advice = "write `args: [--sandbox, danger-full-access]`, or `[--sandbox, workspace-write, "
+        return problem, f"{advice}-c, sandbox_workspace_write.network_access=true]`"
 
     def read(self, events: Sequence[Event]) -> Trace:
         """The trace of a run, in whose stream calls have no durations: an item is reported as

@@ -8,10 +8,12 @@ it writes to a file."""
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from agentevals_action.errors import AttemptError, TransientError
 from agentevals_action.model.messages import Message, ToolCall
+from agentevals_action.model.tools import ToolAccess
 from agentevals_action.model.trace import Trace, list_calls
 from agentevals_action.model.usage import Usage, total
 from agentevals_action.targets.agents import events as agent_events
@@ -60,6 +62,7 @@ class CopilotCli(AgentTarget):
         "on), and check `model`"
     )
     last_events: ClassVar[tuple[str, ...]] = ("result", "session.shutdown")
+    servers_option: ClassVar[str] = "--additional-mcp-config"
     events_variable: ClassVar[str] = "COPILOT_OTEL_FILE_EXPORTER_PATH"
 
     command: Command = "copilot"
@@ -72,6 +75,18 @@ class CopilotCli(AgentTarget):
         without a person."""
         own = ("--output-format", "json", "--no-color", "--no-ask-user")
         return (*own, *self.model_arguments(), *args)
+
+    def tool_arguments(
+        self, access: ToolAccess, folder: Path, _variables: Mapping[str, str]
+    ) -> tuple[Sequence[str], Mapping[str, str]]:
+        """A file of servers, and a home of its own, in which there are none."""
+        if not access.servers:
+            return (), {}
+        path = folder / "servers.json"
+        path.write_text(access.config(tools=["*"]), "utf-8")
+        allowed = (word for name in access.servers for word in ("--allow-tool", name))
+        own = ("--disable-builtin-mcps", "--additional-mcp-config", f"@{path}", *allowed)
+        return own, {"COPILOT_HOME": str(folder / "home")}
 
     def read(self, events: Sequence[Event]) -> Trace:
         """The trace of a run. It is paid for in requests, so that its cost is unknown."""

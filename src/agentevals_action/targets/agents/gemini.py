@@ -6,10 +6,12 @@ with the tokens of all models: https://geminicli.com/docs/cli/headless and the C
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
+from agentevals_action.model.tools import ToolAccess
 from agentevals_action.model.trace import Trace
 from agentevals_action.model.usage import Usage
 from agentevals_action.targets.agents import events as agent_events
@@ -36,6 +38,8 @@ _ADDED = "wait_for_previous"
 #: Errors of calls that were not made: the mode of approval leaves tools out, a policy forbids, or
 #: the arguments are wrong.
 _REFUSED = ("tool_not_registered", "policy_violation", "execution_denied", "invalid_tool_params")
+#: The variable of the key, and those that choose another login.
+_KEY, _LOGINS = "GEMINI_API_KEY", {"GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"}
 _API_ERROR = re.compile(r"\[API Error: (.*)\]", re.DOTALL)
 
 
@@ -47,6 +51,8 @@ class GeminiCli(AgentTarget):
     package: ClassVar[str] = "npm install -g @google/gemini-cli"
     key_hint: ClassVar[str] = "name GEMINI_API_KEY in the input `env` (`--env`), and check `model`"
 
+    servers_option: ClassVar[str] = "--allowed-mcp-server-names"
+
     command: Command = "gemini"
 
     def arguments(self, args: Sequence[str], _system: str) -> Sequence[str]:
@@ -54,6 +60,22 @@ class GeminiCli(AgentTarget):
         before, and does not read skills."""
         own = ("--output-format", "stream-json", "--skip-trust", "--allowed-tools=activate_skill")
         return (*own, *self.model_arguments(), *args)
+
+    def tool_arguments(
+        self, access: ToolAccess, folder: Path, variables: Mapping[str, str]
+    ) -> tuple[Sequence[str], Mapping[str, str]]:
+        """A home of its own, whose settings have the servers; those of the workspace are not
+        allowed. Its login is that of the variables."""
+        if not access.servers:
+            return (), {}
+        path = folder / ".gemini/settings.json"
+        path.parent.mkdir()
+        # With the address of a gateway in a variable it would not take the key on its own.
+        has_key = _KEY in variables and not _LOGINS & variables.keys()
+        login = {"security": {"auth": {"selectedType": "gemini-api-key"}}} if has_key else None
+        path.write_text(access.config(login, trust=True), "utf-8")
+        allowed = [f"--allowed-mcp-server-names={name}" for name in access.servers]
+        return allowed, {"GEMINI_CLI_HOME": str(folder)}
 
     def read(self, events: Sequence[Event]) -> Trace:
         """The trace of a run."""

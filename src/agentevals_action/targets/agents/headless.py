@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import dropwhile
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -21,6 +22,7 @@ from agentevals_action.formatting import cut_line, joined
 from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Provider, ProviderContext, Request
+from agentevals_action.model.tools import ToolAccess
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
@@ -78,6 +80,7 @@ class AgentTarget(CommandTarget):
     `package` is the command that installs it, `key_hint` the advice for a missing login.
     `system_option` is a part of the argument that adds a system prompt to the agent's own.
     `last_events` are the types of the events of which each complete run has one.
+    `servers_option` is a part of the arguments that start MCP servers of its own.
     `events_variable` names a file to which the agent writes more events. `refusal` finds the calls
     on standard error that it refused, which are not in its stream."""
 
@@ -86,6 +89,7 @@ class AgentTarget(CommandTarget):
     key_hint: ClassVar[str]
     last_events: ClassVar[tuple[str, ...]] = ("result",)
     system_option: ClassVar[str] = ""
+    servers_option: ClassVar[str]
     events_variable: ClassVar[str] = ""
     refusal: ClassVar[re.Pattern[str] | None] = None
     skill_folders: ClassVar[tuple[str, ...]] = (".agents/skills",)
@@ -119,6 +123,22 @@ class AgentTarget(CommandTarget):
         """The error after which the agent asks its model again, if an event reports one."""
         return None
 
+    @abstractmethod
+    def tool_arguments(
+        self, access: ToolAccess, folder: Path, variables: Mapping[str, str]
+    ) -> tuple[Sequence[str], Mapping[str, str]]:
+        """More words (`args`) and variables for a call, with which the agent has the MCP servers of
+        `access` alone, may call their tools, and finds commands; files for it are in `folder`.
+        `variables` are those of the target."""
+
+    def refuse_commands(self) -> tuple[str, str] | None:
+        """None: each call starts the agent."""
+        return None
+
+    def find_own_servers(self) -> Sequence[str]:
+        """The words of `args` that name MCP servers."""
+        return [word for word in self.args if self.servers_option in word]
+
     def priced_model(self) -> str | None:
         """The model, if it is named."""
         return self.model
@@ -151,10 +171,18 @@ class _Agent(Provider):
     async def complete(self, request: Request) -> Trace:
         target, stream = self._target, Stream()
         with self._runner.call_folder() as folder:
+            variables = self._runner.tool_variables(request, folder)
+            more_words: Sequence[str] = ()
+            if request.access:
+                more_words, own_variables = target.tool_arguments(
+                    request.access, folder, self._runner.environment
+                )
+                variables |= own_variables
             give_folder(folder, self._runner.choose_user(request))
             path = folder / "events.jsonl"
-            variables = {self._events_variable: str(path)} if self._events_variable else {}
-            done = await self._run(request, stream, variables)
+            if self._events_variable:
+                variables[self._events_variable] = str(path)
+            done = await self._run(request, stream, more_words, variables)
             stream.add(b"\n")
             with suppress(OSError):  # the figures in it stay unknown
                 stream.add(read_resolved(path, STREAM_LIMIT) + b"\n")
@@ -172,7 +200,11 @@ class _Agent(Provider):
         return replace(trace, warnings=tuple(dict.fromkeys(warnings)))
 
     async def _run(
-        self, request: Request, stream: Stream, variables: Mapping[str, str]
+        self,
+        request: Request,
+        stream: Stream,
+        more_words: Sequence[str],
+        variables: Mapping[str, str],
     ) -> process.Completed:
         try:
             system, prompt = self._prompts(request.messages)
@@ -180,7 +212,8 @@ class _Agent(Provider):
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
         target, command = self._target, _split(self._target.command)
         located = self._runner.located((*command, *target.args), request)
-        words = (*located[: len(command)], *target.arguments(located[len(command) :], system))
+        args = (*located[len(command) :], *more_words)
+        words = (*located[: len(command)], *target.arguments(args, system))
         program = self._runner.program(words, request, variables)
         is_refused = asyncio.Event()
 

@@ -180,12 +180,20 @@ async def _answer(provider: Provider, request: Request, seconds: float) -> Trace
     if seconds != request.timeout:
         request = replace(request, timeout=seconds)
     async with asyncio.timeout(seconds + GRACE):
-        reply = await provider.complete(request)
+        reply = await _complete(provider, request)
     if not reply.has_answer:
         error = AttemptError("target", "the answer is empty", "return a text or a tool call")
         error.spent = reply
         raise error
     return reply
+
+
+async def _complete(provider: Provider, request: Request) -> Trace:
+    if request.tools is None:
+        return await provider.complete(request)
+    from agentevals_action.tools.attempt import complete_with_tools  # jsonschema: only with tools
+
+    return await complete_with_tools(provider.complete, request, request.tools)
 
 
 def _time_limit(target: Target, request: Request) -> float:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, model_validator
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.target import Provider, ProviderContext, Request
+from agentevals_action.model.tools import ToolAccess
 from agentevals_action.model.trace import Trace
 from agentevals_action.system import process
 from agentevals_action.system.files.paths import Folder
@@ -60,8 +61,9 @@ class Cli(CommandTarget):
 
     command: placeholders.Command = Field(
         description="The command: a list of words, or a script of `sh`. Placeholders: {PROMPT}, "
-        "{PROMPT_FILE}, {OUTPUT_FILE}, {FILES}, {EVAL_ID}, {ATTEMPT}. Without one for the prompt "
-        "it comes on standard input, without {OUTPUT_FILE} the answer is standard output."
+        "{PROMPT_FILE}, {OUTPUT_FILE}, {FILES}, {EVAL_ID}, {ATTEMPT}, and {MCP_CONFIG}, a file "
+        "with the MCP servers of the suite's tools. Without one for the prompt it comes on "
+        "standard input, without {OUTPUT_FILE} the answer is standard output."
     )
     files_format: Annotated[str, AfterValidator(placeholders.check_format)] = spelled(
         "files_format",
@@ -73,8 +75,8 @@ class Cli(CommandTarget):
     serve: bool = Field(
         False,
         description="Start the command once for many calls: each line of its standard input is a "
-        "JSON object with `call`, `prompt`, `messages`, `test_id`, `conversation_id`, `metadata` "
-        "and `workspace`; it answers with one line, `{call, reply}` or `{call, error}`.",
+        "JSON object with `call`, `prompt`, `messages`, `test_id`, `conversation_id`, `metadata`, "
+        "`workspace` and `mcp`; it answers with one line, `{call, reply}` or `{call, error}`.",
     )
     trace: Literal["otel"] | None = Field(
         None,
@@ -100,6 +102,10 @@ class Cli(CommandTarget):
                 "`trace` needs a process for each sample, which `serve` has not; leave one out"
             )
         return self
+
+    def refuse_commands(self) -> tuple[str, str] | None:
+        """Only with `serve`."""
+        return super().refuse_commands() if self.serve else None
 
     def connect(self, context: ProviderContext) -> Provider:
         """The command with its environment; AttemptError if it names a variable that the workflow
@@ -184,13 +190,17 @@ class _Connected(Provider):
             raise AttemptError("configuration", f"the prompt cannot be read: {error}") from None
         if "PROMPT_FILE" in used:
             paths["PROMPT_FILE"].write_bytes(prompt.encode("utf-8", "replace"))
-        if used & {*placeholders.FILES, "FILES"}:
+        if "MCP_CONFIG" in used:
+            access = request.access or ToolAccess("", "")
+            paths["MCP_CONFIG"].write_text(access.config(), "utf-8")
+        own = self._runner.tool_variables(request, folder)
+        if own or used & {*placeholders.FILES, "FILES"}:
             give_folder(folder, self._runner.choose_user(request))
         values = {name: str(path) for name, path in paths.items()}
         values |= {"PROMPT": prompt, "EVAL_ID": request.eval_id, "ATTEMPT": str(request.attempt)}
         files = placeholders.file_words(target.files_format, attached)
         words, variables = placeholders.fill(self._located(request), values, files)
-        return words, "" if used & _PROMPTS else prompt, variables
+        return words, "" if used & _PROMPTS else prompt, {**variables, **own}
 
     async def _answer(self, request: Request, folder: Path, variables: Mapping[str, str]) -> Trace:
         words, stdin, own = self._command(request, folder)

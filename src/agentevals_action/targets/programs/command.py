@@ -38,6 +38,7 @@ class CommandTarget(Target):
     """The common fields of targets that are programs."""
 
     runs_programs: ClassVar[bool] = True
+    takes_tools: ClassVar[bool] = True
 
     cwd: str | None = Field(
         None,
@@ -89,7 +90,7 @@ class CommandLauncher:
     def __init__(self, target: CommandTarget, context: ProviderContext) -> None:
         self._cwd, self._children = target.cwd, context.children
         self._judge_path = context.judge_path
-        self._environment = _select_variables(target.env, context.children)
+        self.environment = _select_variables(target.env, context.children)
         self._scratch, self.hint = context.scratch, context.children.hint
 
     @contextmanager
@@ -144,6 +145,24 @@ class CommandLauncher:
         """The checkout of a request, or that of the judges for a target that judges."""
         return self._judge_path(request.root) if request.is_judge else request.root
 
+    def tool_variables(self, request: Request, folder: Path) -> dict[str, str]:
+        """The variables by which the program of a call finds the tools and commands of its test;
+        the stubs of these are written into the folder for the files of the call, before
+        this is given to the program's user."""
+        access = request.access
+        if access is None:
+            return {}
+        variables = access.variables
+        if access.stubs:
+            stubs = folder / "bin"
+            stubs.mkdir()
+            for name, text in access.stubs.items():
+                (stubs / name).write_text(text, "utf-8")
+                (stubs / name).chmod(0o700)
+            path = self.environment.get("PATH", os.defpath)
+            variables["PATH"] = f"{stubs}{os.pathsep}{path}"
+        return variables
+
     def program(
         self,
         words: Sequence[str],
@@ -161,7 +180,7 @@ class CommandLauncher:
         if request.is_judge:
             own[CHECKOUT_VARIABLE] = str(request.root)
             start = self._judge_path(start)
-        environment = {**self._environment, **own, **(variables or {})}
+        environment = {**self.environment, **own, **(variables or {})}
         folder = folder or self.working_folder(request)
         program = Program(tuple(words), folder, environment, self.choose_user(request), self.hint)
         return self._children.with_packages(program, request.root, self.tree(request), start)
@@ -175,7 +194,7 @@ class CommandLauncher:
     def finds(self, program: str, folder: Path) -> bool:
         """Whether a program exists, on the agent's PATH or as a path relative to a folder."""
         name = str(folder / program) if "/" in program else program
-        return shutil.which(name, path=self._environment.get("PATH", os.defpath)) is not None
+        return shutil.which(name, path=self.environment.get("PATH", os.defpath)) is not None
 
     def error(self, problem: str, output: str, kind: str = "target") -> AttemptError:
         """The error of a command, with the first and the last lines of its output and the

@@ -44,7 +44,7 @@ from agentevals_action.validation.json_values import (
 )
 
 #: The variables of a template; the expected answer is not one of them.
-VARIABLES = ("prompt", "input", "id", "sample", "conversation_id", "metadata")
+VARIABLES = ("prompt", "input", "id", "sample", "conversation_id", "metadata", "mcp")
 #: Those that differ from test to test: without one, every test asks the same.
 _OF_TEST = frozenset({"prompt", "input", "id", "metadata"})
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -163,8 +163,8 @@ class Http(CommandTarget):
         description="An object or a list whose strings are Jinja templates, sent as JSON (`{{ "
         f"input }}}}` alone is the data itself). Variables: {', '.join(VARIABLES)}; one of "
         "prompt, input, id and metadata must be in it. Without it: "
-        "{prompt, messages, id}, and the "
-        "conversation_id of a test that has one.",
+        "{prompt, messages, id}, and the conversation_id and the mcp (url and headers of the "
+        "suite's tools) of a test that has one.",
     )
     output_path: Annotated[str, AfterValidator(_check_path)] | None = Field(
         None,
@@ -340,10 +340,11 @@ def _make_body(target: Http, request: Request) -> bytes:
         "sample": request.attempt,
         "conversation_id": request.conversation_id,
         "metadata": request.metadata,
+        "mcp": request.access.clients if request.access else None,
     }
     body = {"prompt": values["prompt"], "messages": values["input"], "id": values["id"]}
-    if request.conversation_id is not None:
-        body["conversation_id"] = request.conversation_id
+    of_some = ("conversation_id", "mcp")
+    body |= {name: values[name] for name in of_some if values[name] is not None}
     if target.body is not None:
         body = _map_texts(
             target.body, lambda text, path: render_value(text, values, f"`body.{path}`")

@@ -24,6 +24,7 @@ from agentevals_action.validation.file_model import ListOf
 FILES = {
     "PROMPT_FILE": "prompt.txt",
     "OUTPUT_FILE": "output.txt",
+    "MCP_CONFIG": "mcp.json",
 }
 #: Placeholders for texts of the suite, which a script gets as variables or quoted words.
 _TEXTS = ("PROMPT", "EVAL_ID", "FILES")

@@ -50,9 +50,9 @@ class Python(CommandTarget):
     target: Annotated[str, AfterValidator(_check_target)] = Field(
         description="The function, as `package.module:function`, imported from the folder to run "
         "in. It gets the messages (a list of `role` and `content`, as OpenAI's chat format has "
-        "them) and, if it has parameters of these names, `test_id`, `conversation_id` and "
-        "`metadata`. It returns a text, an envelope, or a framework's messages or result; it may "
-        "be async."
+        "them) and, if it has parameters of these names, `test_id`, `conversation_id`, `metadata` "
+        "and `mcp` (`url` and `headers` of the suite's tools). It returns a text, an envelope, or "
+        "a framework's messages or result; it may be async."
     )
     python: NonEmpty = Field(
         "python3",

@@ -27,7 +27,7 @@ if sys.version_info < (3, 9):  # noqa: UP036  # the interpreter is the user's ch
 #: The variables that name the folder that an agent works in; the second is AgentV's.
 _WORKSPACE_VARIABLES = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
 #: Fields of a question that the function gets if it has a parameter of the name.
-_KEYWORDS = ("test_id", "conversation_id", "metadata")
+_KEYWORDS = ("test_id", "conversation_id", "metadata", "mcp")
 #: The types of replies that are data.
 _DATA = (str, bytes, bytearray, bool, int, float, type(None), Mapping, list, tuple)
 

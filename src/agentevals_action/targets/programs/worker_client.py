@@ -106,6 +106,7 @@ def _question(call: int, request: Request) -> bytes:
             "conversation_id": request.conversation_id,
             "metadata": request.metadata,
             "workspace": str(request.workspace) if request.workspace else None,
+            "mcp": request.access.clients if request.access else None,
         }
         return json.dumps(data, default=str).encode("ascii")
     except (OSError, ValueError) as error:

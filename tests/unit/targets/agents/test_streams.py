@@ -108,12 +108,13 @@ REJECTED = (
     "CreateProcess { message: \"Rejected(\\\"`/bin/bash -lc 'rm -rf a'` rejected: "
     'not permitted\\")" }\n'
 )
+UNKNOWN = "ERROR codex_core::tools::router: error=unsupported call: mcp__suitecancel\n"
 
 
 def test_codex__refused_calls_on_standard_error_are_warnings(tmp_path: Path) -> None:
-    run = AgentRun("codex", tmp_path).printing(recorded("codex-PONG"), says=REJECTED * 2)
+    run = AgentRun("codex", tmp_path).printing(recorded("codex-PONG"), says=REJECTED * 2 + UNKNOWN)
     expected = "the agent refused a call: `/bin/bash -lc 'rm -rf a'` rejected: not permitted"
-    assert run.answer().warnings == (expected,)
+    assert run.answer().warnings == (expected, "the agent refused a call: mcp__suitecancel")
     assert printing(tmp_path, "codex-PONG").answer().warnings == ()
 
 

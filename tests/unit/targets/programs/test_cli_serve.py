@@ -54,6 +54,7 @@ def test_complete__a_question_has_the_test_and_its_messages(tmp_path: Path) -> N
         "conversation_id": "talk",
         "metadata": {"team": "core"},
         "workspace": None,
+        "mcp": None,
     }
 
 

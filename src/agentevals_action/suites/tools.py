@@ -1,0 +1,323 @@
+"""Reads the tools and commands of a suite and its tests, merges them, and finds mistakes."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from referencing import Registry
+
+from agentevals_action.evaluators.json.schema_problems import (
+    find_draft,
+    find_schema_problems,
+    json_path,
+    one_line,
+)
+from agentevals_action.formatting import quoted
+from agentevals_action.model.diagnostic import Location, NamedFile, files_of_program
+from agentevals_action.model.evaluator import Evaluator
+from agentevals_action.model.suite import Suite, Test
+from agentevals_action.model.tools import (
+    OTHERS,
+    TOOL_FILE,
+    TOOL_SERVER,
+    Command,
+    Condition,
+    Tool,
+    ToolEntries,
+    ToolEntry,
+    ToolFile,
+    ToolList,
+    ToolReply,
+    ToolServer,
+    combine_tools,
+    find_tools,
+)
+from agentevals_action.suites.documents.diagnostics import Unreadable
+from agentevals_action.suites.documents.json_reader import read_json
+from agentevals_action.suites.documents.yaml_reader import read_document, read_yaml_file
+from agentevals_action.suites.reading import FileReader
+from agentevals_action.system.program import all_words
+from agentevals_action.validation.field_errors import did_you_mean
+from agentevals_action.validation.file_model import FileModel, ListOf, list_spellings
+
+#: Names that no command-line agent changes.
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_]{1,48}")
+#: Keywords with which a schema names arguments in places that are not looked at.
+_MORE_NAMES = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties"})
+_OTHERWISE = "an entry without a condition, as `- error: not allowed`"
+
+
+class _ListedTools(FileModel):
+    noun = "tool list"
+
+    tools: ListOf[Tool]
+
+
+class _MoreEntries(FileModel):
+    noun = "tool file"
+
+    tools: ToolEntries
+
+
+@dataclass(frozen=True)
+class TestTools:
+    """The tools and commands of a test, effective, and the files that declare them."""
+
+    __test__ = False  # pytest: not a test case
+
+    tools: tuple[Tool | ToolServer, ...]
+    commands: tuple[Command, ...]
+    files: tuple[NamedFile, ...]
+
+
+class ToolReader:
+    """The tools of the tests of one suite. Each problem is reported once."""
+
+    def __init__(self, suite: Suite, reader: FileReader) -> None:
+        self._entries, self._files = _expand(suite.tools, reader)
+        self._commands = suite.commands
+        self._reader = reader
+        _check_entries(self._entries, (), reader)
+        _check_commands(suite.commands, reader)
+        #: The tools and commands that lack a reply, which are reported for one test.
+        self._incomplete: set[Location] = set()
+
+    def read(self, test: Test, reader: FileReader) -> TestTools:
+        """The tools of a test: its own entries, over those of the suite of the same names."""
+        own, files = _expand(test.tools, reader)
+        _check_entries(own, self._entries, reader)
+        _check_commands(test.commands, reader)
+        entries = (*self._entries, *own)
+        commands = {each.name: each for each in (*self._commands, *test.commands)}
+        expected = {name for each in test.evaluators for name in _expected_tools(each)}
+        for tool in combine_tools(entry for entry in entries if isinstance(entry, Tool)).values():
+            self._check_replies(tool.trace_name, tool.replies, tool.location, expected, test)
+        for command in commands.values():
+            self._check_replies(command.name, command.replies, command.location, expected, test)
+        for server in (entry for entry in entries if isinstance(entry, ToolServer)):
+            self._check_server(server, entries)
+        return TestTools(entries, tuple(commands.values()), (*self._files, *files))
+
+    def _check_replies(
+        self,
+        name: str,
+        replies: Sequence[Condition],
+        location: Location,
+        expected: set[str],
+        test: Test,
+    ) -> None:
+        """An agent that makes a forbidden call must fail its test, which is not scored if the call
+        has no reply."""
+        is_complete = any(reply.is_otherwise for reply in replies)
+        if is_complete or (replies and name in expected) or location in self._incomplete:
+            return
+        self._incomplete.add(location)
+        problem = f"{quoted(name)} has no reply for other calls, and the test `{test.id}` expects "
+        problem += "such a call" if name in expected else "no call of it"
+        self._reader.error(location, problem, f"add {_OTHERWISE}, to its `replies`")
+
+    def _check_server(self, server: ToolServer, entries: Iterable[ToolEntry]) -> None:
+        others = (entry for entry in entries if isinstance(entry, Tool) and entry.name == OTHERS)
+        if server.location in self._incomplete or any(
+            entry.server_name in (None, server.server)
+            and any(reply.is_otherwise for reply in entry.replies)
+            for entry in others
+        ):
+            return
+        self._incomplete.add(server.location)
+        problem = "the tools of this server that the suite does not name have no reply"
+        advice = f"add `- name: {quoted(OTHERS)}` whose `replies` have {_OTHERWISE}"
+        self._reader.error(server.location, problem, advice)
+
+
+def _expected_tools(evaluator: Evaluator) -> Iterator[str]:
+    """The names of the tools of which a call is expected: none, if the result is negated."""
+    if not evaluator.negate:
+        yield from evaluator.expected_tools()
+        for child in evaluator.children():
+            yield from _expected_tools(child)
+
+
+def _expand(
+    entries: Iterable[ToolEntry], reader: FileReader
+) -> tuple[tuple[Tool | ToolServer, ...], tuple[NamedFile, ...]]:
+    """The tools and servers of entries, with those of the files that these name: lists first, then
+    tools with parameters, then replies for these. The files."""
+    found: list[Tool | ToolServer] = []
+    files: dict[NamedFile, None] = {}
+    for entry in entries:
+        _expand_entry(entry, reader, found, files)
+    found.sort(key=_precedence)
+    return tuple(found), tuple(files)
+
+
+def _precedence(entry: Tool | ToolServer) -> int:
+    if isinstance(entry, ToolServer) or entry.is_listed:
+        return 0
+    return 1 if entry.parameters is not None else 2
+
+
+def _expand_entry(
+    entry: ToolEntry,
+    reader: FileReader,
+    found: list[Tool | ToolServer],
+    files: dict[NamedFile, None],
+) -> None:
+    if isinstance(entry, Tool):
+        found.append(entry)
+        return
+    if isinstance(entry, ToolServer):
+        words = all_words(entry.command)
+        own = reader.files_among(words, reader.path)
+        named = files_of_program(own, TOOL_SERVER, words, reader.path, reader)
+        files |= dict.fromkeys(named)
+        found.append(entry.model_copy(update={"files": named}))
+        return
+    try:
+        path = reader.file(entry.file)
+        named_file = NamedFile(reader.relative(path), TOOL_FILE)
+        if named_file in files and isinstance(entry, ToolFile):
+            reader.error(entry.location, f"{named_file.path} is named twice", "name it once")
+            return
+        files[named_file] = None
+        if isinstance(entry, ToolList):
+            found += _read_list(entry, reader)
+            return
+        document = read_yaml_file(path, named_file.path)
+        inner = reader.of(document, path.parent)
+        for more in _validated(_MoreEntries, document.data, inner, document.location):
+            _expand_entry(more, inner, found, files)
+    except Unreadable as error:
+        reader.diagnostics.unreadable(error)
+    except ValueError as error:
+        advice = "name a file of the repository, from the folder of this one"
+        reader.error(entry.location, str(error), advice)
+
+
+def _read_list(entry: ToolList, reader: FileReader) -> Iterator[Tool]:
+    """The tools of a saved `tools/list`."""
+    path = reader.file(entry.file)
+    name = reader.relative(path)
+    document = read_json(read_document(path, name), name)
+    inner, data = reader.of(document, path.parent), document.data
+    listed = data.get("tools") if isinstance(data, dict) else data
+    kept = list_spellings(Tool).keys() - {"in", "replies"}
+    if isinstance(listed, list):  # clients do not use the other fields of MCP
+        items = [inner.only(item, kept) if isinstance(item, dict) else item for item in listed]
+        document.positions.copy(listed, items)
+        listed = items
+    for tool in _validated(_ListedTools, listed, inner, document.location):
+        parameters = tool.parameters or {}
+        of_list = {"server_name": entry.server_name, "is_listed": True, "parameters": parameters}
+        listed_tool = tool.model_copy(update=of_list)
+        _check_schemas(listed_tool, reader)
+        yield listed_tool
+
+
+def _validated(
+    model: type[_ListedTools] | type[_MoreEntries], data: Any, reader: FileReader, start: Location
+) -> Sequence[Any]:
+    if not isinstance(data, list):
+        advice = "write a list of tools" if model is _MoreEntries else "save MCP's `tools/list`"
+        reader.error(start, f"this {model.noun} has no list of tools", advice)
+        return ()
+    found = reader.validate(model, {"tools": data})
+    return found.tools if found else ()
+
+
+def _check_entries(
+    own: Sequence[Tool | ToolServer], of_suite: Sequence[Tool | ToolServer], reader: FileReader
+) -> None:
+    """Reports the mistakes in the entries of one list, which stand over those of the suite."""
+    all_tools = [entry for entry in (*of_suite, *own) if isinstance(entry, Tool)]
+    tools, seen = combine_tools(all_tools), dict[tuple[object, ...], Tool]()
+    has_server = any(isinstance(entry, ToolServer) for entry in (*of_suite, *own))
+    for entry in own:
+        if isinstance(entry, ToolServer):
+            continue
+        if not _PLAIN_NAME.fullmatch(entry.name) and entry.name != OTHERS and not entry.is_reply:
+            problem = f"agents rename the tool {quoted(entry.name)}"
+            advice = "its calls have this name in results; prefer at most 48 letters, digits and _"
+            reader.warn(entry.location, problem, advice)
+        kind = entry.server_name if entry.is_reply else entry.server, entry.name, entry.is_reply
+        first = seen.setdefault(kind, entry)
+        if first is not entry:
+            problem = f"duplicate tool {quoted(entry.name)} (first in {first.location})"
+            is_replaced = first.is_listed and not entry.is_listed
+            advice = "leave out `parameters`" if is_replaced else "keep one of them"
+            reader.error(entry.location, problem, advice)
+        if entry.is_listed:
+            continue
+        _check_schemas(entry, reader)
+        found = [tools[key] for key in find_tools(tools, entry)] if entry.is_reply else [entry]
+        if not (found or has_server or entry.name == OTHERS):
+            known = {name for _, name in tools}
+            advice = did_you_mean(
+                entry.name, known, "add `parameters`, the schema of its arguments"
+            )
+            reader.error(entry.location, f"no list has the tool {quoted(entry.name)}", advice)
+        _check_order(entry.replies, reader)
+        for tool in found:
+            _check_against(tool, entry.replies, reader)
+
+
+def _check_commands(commands: Iterable[Command], reader: FileReader) -> None:
+    seen: set[str] = set()
+    for command in commands:
+        if command.name in seen:
+            problem = f"duplicate command {quoted(command.name)}"
+            reader.error(command.location, problem, "keep one of them")
+        seen.add(command.name)
+        _check_order(command.replies, reader)
+
+
+def _check_order(replies: Sequence[Condition], reader: FileReader) -> None:
+    """Reports entries that are never used, and schemas that are none."""
+    for index, reply in enumerate(replies):
+        _check_schema(reply.matches, reply.places.get("matches"), reader)
+        if before := next((each for each in replies[:index] if each.covers(reply)), None):
+            problem = f"this reply is never used: the one on line {before.location.line} fits each "
+            reader.error(reply.location, f"{problem}of its calls", "write it before that one")
+
+
+def _check_schemas(tool: Tool, reader: FileReader) -> None:
+    for field in ("parameters", "output_schema"):
+        _check_schema(getattr(tool, field), tool.places.get(field), reader)
+
+
+def _check_schema(
+    schema: Mapping[str, Any] | None, location: Location | None, reader: FileReader
+) -> None:
+    for steps, problem in find_schema_problems(schema or {}).items():
+        what, _, advice = problem.partition("; ")
+        where = location or reader.positions.start
+        reader.error(where, f"`{json_path(steps)}`: {what}", advice)
+
+
+def _check_against(tool: Tool, replies: Iterable[ToolReply], reader: FileReader) -> None:
+    """Reports conditions and replies that do not fit the schemas of a tool."""
+    schema = tool.parameters or {}
+    is_open = schema.get("additionalProperties") or _MORE_NAMES & schema.keys()
+    known = tool.argument_names
+    for reply in replies:
+        for name in reply.wanted if known and not is_open else ():
+            if name not in known and name.split(".")[0] not in known:
+                problem = f"`parameters` of {quoted(tool.name)} has no {quoted(name)}"
+                advice = did_you_mean(name, known, "write one of its arguments")
+                reader.error(reply.places["when"], problem, advice)
+        for answer in reply.answers if tool.output_schema is not None else ():
+            if answer.error is None and (reason := _refusal(tool.output_schema, answer.reply)):
+                problem = f"the `outputSchema` of {quoted(tool.name)} refuses this reply: {reason}"
+                reader.error(reply.location, problem, "correct the reply")
+
+
+def _refusal(schema: Mapping[str, Any] | None, reply: Any) -> str:
+    """Why a schema of results refuses a reply; empty if it does not, or is no schema."""
+    draft = find_draft(schema or {})
+    if not isinstance(reply, dict):
+        return "it is no object"
+    if draft is None or find_schema_problems(schema or {}):
+        return ""
+    error = next(draft(schema or {}, registry=Registry()).iter_errors(reply), None)
+    return one_line(error.message) if error else ""

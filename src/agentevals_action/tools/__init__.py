@@ -1,0 +1,1 @@
+"""Answers the tools and commands of an agent under test from its suite."""
