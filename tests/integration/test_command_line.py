@@ -15,7 +15,7 @@ from tests.support import command
 
 COMMANDS = (
     *("init", "review", "run", "merge", "compare", "report", "history", "validate"),
-    *("list", "explain", "targets", "selftest", "schema", "demo", "action"),
+    *("list", "explain", "targets", "selftest", "record", "schema", "demo", "action"),
 )
 
 

@@ -40,6 +40,7 @@ _COMMANDS = {
     "explain": ("explain", "command", "Print a test as it runs."),
     "targets": ("targets", "command", "List the targets; with --check, call each."),
     "selftest": ("selftest", "command", "Run suites often and report how often runs differ."),
+    "record": ("record", "command", "Record the replies of a real MCP server."),
     "schema": ("schema", "command", "Print the JSON Schema of a file."),
     "demo": ("demo", "command", "Review a prepared pull request, without a key."),
     "action": ("action", "command", "Gate the event of a workflow: the container's entry point."),

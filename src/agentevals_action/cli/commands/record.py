@@ -1,0 +1,136 @@
+"""`record`: what a real MCP server answers to an agent, as files of a suite."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agentevals_action.cli import output
+from agentevals_action.cli.commands.run import TestSelection, local_request, open_folder
+from agentevals_action.cli.loaded_suites import complete_tests
+from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options
+from agentevals_action.errors import ExitCode, InvalidInput
+from agentevals_action.model.suite import Suite
+from agentevals_action.model.tools import DEFAULT_SERVER
+from agentevals_action.results.run_folder import HEAD_RESULTS
+from agentevals_action.review import pipeline
+from agentevals_action.review.inputs.request import LocalRun
+from agentevals_action.settings import Settings
+from agentevals_action.suites.documents.diagnostics import Unreadable
+from agentevals_action.suites.documents.yaml_reader import read_yaml_file
+from agentevals_action.suites.documents.yaml_writer import write_yaml
+from agentevals_action.system.child_environment import ChildContext
+from agentevals_action.system.files.tree_files import write_file
+from agentevals_action.tools.record import Recording
+from agentevals_action.tools.server_list import stdio_server
+
+#: Those of `run`, except what each recording decides itself.
+_INPUTS = (
+    name for name in RUN_INPUTS if name not in ("suites", "max-concurrency", "cache", "cache-dir")
+)
+_CI = "a recording is reviewed and committed: record on your machine"
+
+
+@click.command("record")
+@click.argument(
+    "suite",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The file of the suite.",
+)
+@click.argument("server", nargs=-1, required=True, metavar="-- COMMAND...")
+@click.option(
+    "--test",
+    "tests",
+    multiple=True,
+    metavar="ID-GLOB",
+    shell_complete=complete_tests,
+    help="Run only tests whose id matches this glob; may be repeated.",
+)
+@click.option(
+    "--in",
+    "name",
+    default=DEFAULT_SERVER,
+    show_default=True,
+    help="The agent's name of the server.",
+)
+@input_options(*_INPUTS)
+async def command(
+    suite: Path,
+    server: tuple[str, ...],
+    tests: tuple[str, ...],
+    name: str,
+    **inputs: str | None,
+) -> int:
+    """Run the agent of a suite with a real MCP server (stdio), and write what it answers.
+
+    COMMAND starts the server, in the suite's folder. The replies that the suite has answer their
+    calls, all others reach the server. They are written to `tools/` beside the suite: review them
+    before you commit them."""
+    if os.environ.get("CI"):
+        raise InvalidInput("nothing is recorded where the variable CI is set", _CI)
+    settings = _settings(inputs)
+    workspace, repository = await open_folder(settings)
+    path, folder = workspace.report / HEAD_RESULTS, suite.resolve().parent
+    selection = TestSelection(tests, path, False, 1, True)
+    children = ChildContext.from_environ(os.environ, settings.env)
+    program = children.program(server, folder, variables=children.allowed)
+    async with stdio_server(program) as running:
+        recording = Recording(running, name, await running.list_tools())
+
+        def select(suites: Sequence[Suite]) -> Sequence[Suite]:
+            return [
+                each.with_tests(
+                    test.model_copy(
+                        update={"tools": recording.replace_lists(test.tools), "evaluators": ()}
+                    )
+                    for test in each.tests
+                )
+                for each in selection.select(suites)
+            ]
+
+        run = LocalRun((suite,), tests, select, selection.keep_results, path)
+        results = await pipeline.run(await local_request(workspace, repository, run))
+        if recording.ended:
+            raise recording.ended
+    _write(recording, folder / "tools", name)
+    errors = [f"{row.eval_id}: {row.error.message}" for row in results.head if row.error]
+    output.print_warnings([*errors, *recording.notices])
+    return ExitCode.INCONCLUSIVE if errors else ExitCode.PASSED
+
+
+def _settings(inputs: Mapping[str, str | None]) -> Settings:
+    """The settings of a run in which one agent at a time uses the server."""
+    given = Settings.from_environ(as_environment(inputs))
+    folder = f"{given.report_dir}/record"  # the results of other runs stay
+    own = {"report_dir": folder, "samples": 1, "confirm": 0, "max_concurrency": 1, "cache": "off"}
+    return given.model_copy(update=own)
+
+
+def _write(recording: Recording, folder: Path, name: str) -> None:
+    entries, listing = folder / f"{name}.yaml", folder / f"{name}.tools.json"
+    existing = _read(entries)
+    added = recording.add_entries(existing)
+    write_file(listing, [recording.listing().encode("utf-8", "replace")])
+    if added != existing:
+        write_file(entries, [write_yaml(added).encode("utf-8", "replace")])
+    server = {} if name == DEFAULT_SERVER else {"in": name}
+    written = " and ".join(map(os.path.relpath, (entries, listing)))
+    print(f"review {written}; the suite reads them with:", file=sys.stderr)
+    names = {"from": f"tools/{listing.name}", **server}, {"file": f"tools/{entries.name}"}
+    output.print_yaml([{"tools": [*names]}])
+
+
+def _read(file: Path) -> list[Mapping[str, Any]]:
+    """The entries that a file has; none if there is no file. InvalidInput."""
+    if not file.exists():
+        return []
+    try:
+        data = read_yaml_file(file, file.name).data
+    except Unreadable as error:
+        data = error.errors[0]
+    if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
+        raise InvalidInput(f"{file} is no list of tools", "correct it, or move it away")
+    return data
