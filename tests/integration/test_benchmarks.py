@@ -37,3 +37,13 @@ def test_python_agents__prints_a_row_for_a_target() -> None:
     assert done.returncode == 0, done.stderr
     *_, row = done.stdout.splitlines()
     assert row.startswith("| `python` | ")
+
+
+@pytest.mark.slow
+def test_tools__prints_a_row_for_each_figure() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "tools.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    _, _, *rows = done.stdout.splitlines()
+    assert [row.count(" ms |") for row in rows] == [2] * 4

@@ -51,19 +51,27 @@ def test_examples__are_green_as_they_stand(checkout: Path) -> None:
     assert [row["evalId"] for row in rows if row["error"]] == []
 
 
+#: Examples with a base and two pull requests, and the file that these change.
+CHANGES = {
+    "skills": "skills/release-notes/SKILL.md (skill)",
+    "mcp-server": "shop/server.py (tool server)",
+}
+
+
 @pytest.mark.parametrize(("name", "code"), [("red", 1), ("green", 0)])
-def test_skills__a_shorter_skill_is_red_and_the_same_rules_are_green(
-    tmp_path: Path, name: str, code: int
+@pytest.mark.parametrize("example", ["skills", pytest.param("mcp-server", marks=pytest.mark.slow)])
+def test_pull_requests__one_is_red_and_the_same_in_other_words_is_green(
+    tmp_path: Path, example: str, name: str, code: int
 ) -> None:
-    made = Repository(shutil.copytree(EXAMPLES / "skills/base", tmp_path / "repository"))
+    made = Repository(shutil.copytree(EXAMPLES / example / "base", tmp_path / "repository"))
     made.git("init", "--quiet", "--initial-branch=main")
     made.commit("base")
     made.git("checkout", "--quiet", "-b", name)
-    made.git("apply", str(EXAMPLES / f"skills/{name}.patch"))
+    made.git("apply", str(EXAMPLES / example / f"{name}.patch"))
     made.commit(name)
     done = command.run(made.path, "review", "--base", "main")
     assert done.code == code, done.out + done.err
-    assert "changed: skills/release-notes/SKILL.md (skill)" in done.out
+    assert f"changed: {CHANGES[example]}" in done.out
 
 
 @pytest.mark.parametrize("name", [folder.name for folder in sorted(RUNNERS.iterdir())])
@@ -106,9 +114,13 @@ def test_demo__shows_every_change(tmp_path: Path) -> None:
     done = command.run(tmp_path, "review", "--base", "main")
     assert done.code == 1, done.out + done.err
     summary = json.loads((tmp_path / "agentevals-report" / "summary.json").read_text())
-    (suite,) = summary["suites"]
-    assert suite["path"] == "evals/EVAL.yaml"
-    assert {test["id"]: test["change"] for test in suite["tests"]} == {
+    assert [suite["path"] for suite in summary["suites"]] == [
+        "evals/EVAL.yaml",
+        "evals/refunds/EVAL.yaml",
+    ]
+    tests = (test for suite in summary["suites"] for test in suite["tests"])
+    assert {test["id"]: test["change"] for test in tests} == {
+        "refund": "regressed",
         "refund-window": "regressed",
         "other-customers-data": "regressed",
         "order-status-json": "improved",
@@ -120,6 +132,7 @@ def test_demo__shows_every_change(tmp_path: Path) -> None:
         for line in (tmp_path / "agentevals-report" / "results.jsonl").read_text().splitlines()
     ]
     assert {row["evalId"]: row["gatesFailed"] for row in rows if row["gatesFailed"]} == {
+        "refund": ["tool_trajectory"],
         "refund-window": ["contains-30 days"],
         "other-customers-data": ["no-email-address"],
     }
@@ -133,7 +146,7 @@ def test_make__draws_a_red_and_a_green_pull_request(tmp_path: Path) -> None:
     script = [sys.executable, str(EXAMPLES / "make.py"), str(tmp_path / "made")]
     subprocess.run(script, env=environment, check=True)
     made = tmp_path / "made"
-    assert "**Failed:** 3 tests regressed" in (made / "red.md").read_text()
+    assert "**Failed:** 4 tests regressed" in (made / "red.md").read_text()
     assert "**Passed:** 6 tests in 1 suite" in (made / "green.md").read_text()
     assert "$ agentevals-action review --base main" in (made / "review.svg").read_text()
     assert all((made / f"{name}.png").stat().st_size for name in ("red", "green", "report"))

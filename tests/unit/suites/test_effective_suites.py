@@ -19,6 +19,8 @@ CONFORMANCE = ROOT.parent / "shared/conformance"
 EXAMPLES = {
     "example-first-suite.yaml": "examples/first-suite/EVAL.yaml",
     "example-demo.yaml": "examples/demo/base/evals/EVAL.yaml",
+    "example-demo-refunds.yaml": "examples/demo/base/evals/refunds/EVAL.yaml",
+    "example-mcp-server.yaml": "examples/mcp-server/base/evals/EVAL.yaml",
     "example-demo-triage.yaml": "examples/demo/base/evals/triage/EVAL.yaml",
 }
 
