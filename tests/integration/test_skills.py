@@ -294,10 +294,9 @@ def test_run__a_judge_sees_a_picture_that_the_agent_made(tmp_path: Path) -> None
 
 
 def test_run__a_skill_for_the_user_alone_is_invoked(tmp_path: Path) -> None:
-    manual = SKILL.replace("---\nA", "disable-model-invocation: true\n---\nA")
     tests = evals(ASSERTIONS, {**ASSERTIONS, "prompt": "/shop now"})
     files: Files = {
-        "skills/shop/SKILL.md": manual,
+        "skills/shop/SKILL.md": MANUAL,
         "skills/shop/evals/evals.json": tests,
         ".agentv/targets.yaml": TARGETS.replace(SEES, "cat"),
     }
@@ -480,25 +479,49 @@ def test_init__a_program_that_no_path_finds_from_all_tests_is_refused(tmp_path: 
     assert "name a program that is on the PATH, or an absolute path" in done.err
 
 
-@pytest.mark.parametrize(
-    ("agent", "folder"),
-    [("claude", ".claude"), ("codex", ".agents"), ("copilot", ".agents"), ("gemini", ".agents")],
-)
-def test_run__each_agent_gets_the_skill_where_it_looks(
-    tmp_path: Path, agent: str, folder: str
-) -> None:
-    program, seen = tmp_path / "agent.sh", tmp_path / "seen"
-    stream = agent_programs.answer_stream(agent, "30 days")
-    (tmp_path / "stream").write_text(stream)
-    program.write_text(f"find . -type f > {seen}\ncat {tmp_path / 'stream'}\n")
+#: The folder in which each agent finds skills, and what stands before the name of one that a
+#: prompt invokes.
+AGENTS = {
+    "claude": (".claude", "/"),
+    "codex": (".agents", "$"),
+    "copilot": (".agents", ""),
+    "gemini": (".agents", "/"),
+}
+MANUAL = SKILL.replace("---\nA", "disable-model-invocation: true\n---\nA")
+
+
+def of_agent(folder: Path, agent: str, skill: str) -> Files:
+    """A skill whose agent writes its files and its prompt into `folder`, and answers."""
+    (folder / "stream").write_text(agent_programs.answer_stream(agent, "30 days"))
+    script = f"find . -type f > {folder}/files; cat > {folder}/prompt; cat {folder}/stream"
     target = {"name": "default", "provider": f"{agent}-cli", "judge_target": "judge"}
     judge = {"name": "judge", "provider": "mock", "response": '{"score": 1, "reasoning": ""}'}
-    targets = [{**target, "command": ["sh", str(program)]}, judge]
-    tests = evals({"expected_output": "The period."})
-    files: Files = {
+    targets = [{**target, "command": ["sh", "-c", script]}, judge]
+    return {
         ".agentv/targets.yaml": json.dumps(targets),
-        "skills/shop/evals/evals.json": tests,
+        "skills/shop/SKILL.md": skill,
+        "skills/shop/evals/evals.json": evals({"expected_output": "The period."}),
     }
-    (row,) = results(tmp_path / "repository", files)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_run__each_agent_gets_the_skill_where_it_looks(tmp_path: Path, agent: str) -> None:
+    (row,) = results(tmp_path / "repository", of_agent(tmp_path, agent, SKILL))
     assert (row["verdict"], row["candidateAnswer"]) == ("pass", "30 days")
-    assert seen.read_text().splitlines() == [f"./{folder}/skills/shop/SKILL.md"]
+    files = (tmp_path / "files").read_text().splitlines()
+    assert files == [f"./{AGENTS[agent][0]}/skills/shop/SKILL.md"]
+    assert (tmp_path / "prompt").read_text() == "How long?"
+
+
+@pytest.mark.parametrize("agent", [name for name, (_, mark) in AGENTS.items() if mark])
+def test_run__each_agent_is_asked_as_it_invokes_a_skill(tmp_path: Path, agent: str) -> None:
+    results(tmp_path / "repository", of_agent(tmp_path, agent, MANUAL))
+    assert (tmp_path / "prompt").read_text() == f"{AGENTS[agent][1]}shop How long?"
+
+
+def test_run__a_skill_that_no_prompt_invokes_is_refused(tmp_path: Path) -> None:
+    """Head and base would both answer without it."""
+    files = {**BASE, **of_agent(tmp_path, "copilot", MANUAL)}
+    done = command.run(Repository.create(tmp_path / "repository", files).path, "run")
+    assert done.code == 2
+    assert "the target `default` cannot invoke the skill `shop`" in done.out + done.err

@@ -106,7 +106,7 @@ class Attempts:
         tools = await self._tools.find(attempt.suite, test) if has_tools else None
         request = self._request(
             attempt,
-            asked_messages(test),
+            asked_messages(test, target.skill_mark),
             workspace=workspace,
             conversation_id=self._conversation_id(attempt),
             metadata=test.metadata,

@@ -127,8 +127,9 @@ class Target(TargetModel):
     `judge_target`. `is_defined`: its definition determines its replies, so that they can be cached.
     `deterministic`: it always answers the same, at no cost. `stores_answers`: they are in a file,
     which is read before the first program starts. `runs_programs`: a call may run a program of the
-    repository. `skill_folders` are those of a workspace in which it finds skills. One that
-    `takes_tools` calls those that a suite answers.
+    repository. `skill_folders` are those of a workspace in which it finds skills; `skill_mark`
+    stands before the name of a skill in a prompt that invokes it, and is empty if none can. One
+    that `takes_tools` calls those that a suite answers.
 
     The strings of the provider's fields may contain `${{ NAME }}`, which is resolved before
     `connect`. `timeout_seconds`, `max_concurrency` and `requests_per_minute` are None when the
@@ -146,6 +147,7 @@ class Target(TargetModel):
     stores_answers: ClassVar[bool] = False
     runs_programs: ClassVar[bool] = False
     skill_folders: ClassVar[tuple[str, ...]] = ()
+    skill_mark: ClassVar[str] = "/"
     takes_tools: ClassVar[bool] = False
 
     name: NonEmpty

@@ -301,7 +301,7 @@ class _Loader:
             fresh = {"isolation": "per_test"}
             workspace = (workspace or Workspace()).model_copy(update=fresh)
         if workspace and workspace.skills:
-            self._targets.check_skills(agent, test.location)
+            self._targets.check_skills(agent, test.location, workspace.installed)
         tools = self._read_tools(test, agent, reader)
         named = [
             *named_files((*question, *test.expected_output), reader.root),

@@ -7,6 +7,7 @@ from pathlib import Path
 from agentevals_action.formatting import QUOTE_LIMIT, cut_line, join_choices, joined
 from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile
 from agentevals_action.model.evaluator import Evaluator
+from agentevals_action.model.skill import Skill
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.target import TargetTable
 from agentevals_action.model.variant import Variant
@@ -120,14 +121,21 @@ class TargetUse:
         self._diagnostics.error(self._start, problem, advice)
         return None
 
-    def check_skills(self, agent: str | None, location: Location) -> None:
-        """Adds an error when the target of a test finds no skill in a folder. Prepared answers are
-        those of an agent that did."""
+    def check_skills(self, agent: str | None, location: Location, skills: Iterable[Skill]) -> None:
+        """Adds an error when the target of a test finds no skill in a folder, or cannot invoke one
+        of these. Prepared answers are those of an agent that did."""
         target = self.table.get(agent)
-        if target is None or target.skill_folders or target.deterministic or target.stores_answers:
+        if target is None or target.deterministic or target.stores_answers:
             return
-        problem = f"the target `{target.name}` works in no folder, so it finds no skill there"
-        advice = "name a coding agent, or a target of the provider `cli`"
+        manual = next((skill.name for skill in skills if skill.manual), None)
+        if not target.skill_folders:
+            problem = f"the target `{target.name}` works in no folder, so it finds no skill there"
+            advice = "name a coding agent, or a target of the provider `cli`"
+        elif manual and not target.skill_mark:
+            problem = f"the target `{target.name}` cannot invoke the skill `{manual}`"
+            advice = "remove its `disable-model-invocation`, or name another coding agent"
+        else:
+            return
         self._diagnostics.error(location, problem, advice)
 
     def check_tools(self, agent: str | None, location: Location, *, has_commands: bool) -> None:

@@ -25,8 +25,8 @@ def check_variants(
         found.append(variant)
         if variant.target and not targets.variant(variant):
             continue
-        if variant.target and any(test.skills for test in arm.tests):
-            targets.check_skills(variant.target, variant.location)
+        if variant.target and (skills := [each for test in arm.tests for each in test.skills]):
+            targets.check_skills(variant.target, variant.location, skills)
         for problem, advice in _problems(suite, variant, arm):
             of_variant = f"the variant `{variant.name}` cannot run: {problem}"
             diagnostics.error(variant.location, of_variant, advice)

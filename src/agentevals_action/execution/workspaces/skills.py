@@ -43,16 +43,17 @@ def copy_files(copies: Copies, folder: Path) -> None:
         shutil.copy(source, copy)
 
 
-def asked_messages(test: Test) -> Sequence[Message]:
+def asked_messages(test: Test, mark: str) -> Sequence[Message]:
     """The messages to the agent: a skill that only the user invokes is invoked in the first
-    question. The command is no part of the question: the skill may change its name."""
+    question, by `mark` and its name. The command is no part of the question: the skill may change
+    its name."""
     manual = next((skill.name for skill in test.skills if skill.manual), None)
     place = next((n for n, message in enumerate(test.input) if message.role == "user"), None)
     if manual is None or place is None:
         return test.input
     question = test.input[place]
     text = question.content
-    if not isinstance(text, str) or text.lstrip().startswith("/"):
+    if not isinstance(text, str) or text.lstrip().startswith(("/", mark)):
         return test.input
-    asked = replace(question, content=f"/{manual} {text}")
+    asked = replace(question, content=f"{mark}{manual} {text}")
     return (*test.input[:place], asked, *test.input[place + 1 :])

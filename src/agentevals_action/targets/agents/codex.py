@@ -48,6 +48,7 @@ class CodexCli(AgentTarget):
     last_events: ClassVar[tuple[str, ...]] = ("turn.completed",)
     system_option: ClassVar[str] = "developer_instructions"
     servers_option: ClassVar[str] = "mcp_servers"
+    skill_mark: ClassVar[str] = "$"
     refusal: ClassVar[re.Pattern[str]] = re.compile(
         r'(?:Rejected\(\\?"|unsupported call: )(.+?)(?:\\?"\)|$)', re.MULTILINE
     )

@@ -63,6 +63,7 @@ class CopilotCli(AgentTarget):
     )
     last_events: ClassVar[tuple[str, ...]] = ("result", "session.shutdown")
     servers_option: ClassVar[str] = "--additional-mcp-config"
+    skill_mark: ClassVar[str] = ""  # `/name` is a text like any other without a person
     events_variable: ClassVar[str] = "COPILOT_OTEL_FILE_EXPORTER_PATH"
 
     command: Command = "copilot"
