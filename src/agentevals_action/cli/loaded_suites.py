@@ -83,3 +83,12 @@ paths_argument = click.argument(
     shell_complete=_complete_suites,
     help="Suites, or folders that contain suites. Default: all suites of the repository.",
 )
+
+tests_option = click.option(
+    "--test",
+    "tests",
+    multiple=True,
+    metavar="ID-GLOB",
+    shell_complete=complete_tests,
+    help="Run only tests whose id matches this glob; may be repeated.",
+)

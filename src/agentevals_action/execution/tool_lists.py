@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.formatting import joined, quoted
+from agentevals_action.formatting import joined
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.tools import Tool, ToolServer, ToolSet, combine_tools
 from agentevals_action.system.child_environment import ChildContext
@@ -47,18 +47,11 @@ class ToolLists:
         return found
 
     async def _ask(self, suite: Suite, server: ToolServer) -> Sequence[Tool]:
-        # A run without tools does not need what they import.
-        from agentevals_action.evaluators.json.schema_problems import (  # jsonschema
-            find_schema_problems,
+        from agentevals_action.tools.server_list import (  # jsonschema: only with tools
+            list_server_tools,
         )
-        from agentevals_action.tools.server_list import list_server_tools  # jsonschema
 
         listed = await list_server_tools(self._program(suite, server))
-        for tool in listed:
-            for schema in (tool.parameters, tool.output_schema):
-                for problem in find_schema_problems(schema or {}).values():
-                    text = f"the server lists the tool {quoted(tool.name)} with a wrong schema"
-                    raise AttemptError("prepare", f"{text}: {problem.partition('; ')[0]}")
         of_server = {"server_name": server.server, "is_listed": True}
         return [
             tool.model_copy(update={**of_server, "parameters": tool.parameters or {}})

@@ -225,8 +225,8 @@ def _merged_suite(*parts: RunSuite) -> RunSuite:
         same_service=distinct(base.same_service for base in bases),
     )
     variants = [
-        replace(each[0], stored=distinct(one.stored for one in each))
-        for each in zip(*(part.variants for part in parts), strict=True)
+        replace(arms[0], stored=distinct(arm.stored for arm in arms))
+        for arms in zip(*(part.variants for part in parts), strict=True)
     ]
     tests = distinct(part.tests for part in parts)
     return replace(parts[0], tests=tests, base=base, variants=tuple(variants))

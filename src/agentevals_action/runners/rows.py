@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from agentevals_action.evaluators.text_checks import search_pattern
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.evaluator import REQUIRED_SCORE
@@ -23,6 +22,7 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.model.usage import Spending, Usage
 from agentevals_action.results.build import timestamp, with_samples
 from agentevals_action.runners.formats.base import Check, Row
+from agentevals_action.validation.patterns import search_pattern
 
 #: Characters of a reason, and of a question or an answer.
 _REASON, _TEXT = 2_000, 100_000

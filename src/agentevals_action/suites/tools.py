@@ -5,14 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from referencing import Registry
-
-from agentevals_action.evaluators.json.schema_problems import (
-    find_draft,
-    find_schema_problems,
-    json_path,
-    one_line,
-)
+from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import quoted
 from agentevals_action.model.diagnostic import Location, NamedFile, files_of_program
 from agentevals_action.model.evaluator import Evaluator
@@ -40,6 +33,12 @@ from agentevals_action.suites.reading import FileReader
 from agentevals_action.system.program import all_words
 from agentevals_action.validation.field_errors import did_you_mean
 from agentevals_action.validation.file_model import FileModel, ListOf, list_spellings
+from agentevals_action.validation.json_schema import (
+    find_mismatches,
+    find_schema_problems,
+    json_path,
+    one_line,
+)
 
 #: Names that no command-line agent changes.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_]{1,48}")
@@ -314,10 +313,12 @@ def _check_against(tool: Tool, replies: Iterable[ToolReply], reader: FileReader)
 
 def _refusal(schema: Mapping[str, Any] | None, reply: Any) -> str:
     """Why a schema of results refuses a reply; empty if it does not, or is no schema."""
-    draft = find_draft(schema or {})
     if not isinstance(reply, dict):
         return "it is no object"
-    if draft is None or find_schema_problems(schema or {}):
+    if find_schema_problems(schema or {}):
         return ""
-    error = next(draft(schema or {}, registry=Registry()).iter_errors(reply), None)
-    return one_line(error.message) if error else ""
+    try:
+        errors = find_mismatches(schema or {}, reply, "it", 1)
+    except AttemptError as error:
+        return str(error)
+    return one_line(errors[0].message) if errors else ""

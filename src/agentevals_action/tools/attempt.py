@@ -1,5 +1,6 @@
 """One call of an agent whose tools the suite answers."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -31,4 +32,4 @@ async def complete_with_tools(
             cause.spent = error.spent
             raise cause from error
         raise
-    return session.finish(trace)
+    return await asyncio.to_thread(session.finish, trace)

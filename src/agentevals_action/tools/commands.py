@@ -20,10 +20,10 @@ class _Question(BaseModel):
     stdin: str | None
 
 
-def answer_stub(session: ToolSession, name: str, body: bytes) -> HttpAnswer:
+async def answer_stub(session: ToolSession, name: str, body: bytes) -> HttpAnswer:
     """The answer to a stub. ValidationError if it is none, UnknownTool."""
     asked = _Question.model_validate_json(body)
-    done = session.run_command(name, asked.arguments, asked.stdin)
+    done = await session.run_command(name, asked.arguments, asked.stdin)
     return HttpAnswer(json.dumps([done.stdout, done.stderr, done.exit_code]).encode("ascii"))
 
 

@@ -122,7 +122,7 @@ class _Handler:
             return await _answer_message(self.session, request.path.removeprefix(_MCP), request)
         try:
             name = request.path.removeprefix(_COMMANDS)
-            return answer_stub(self.session, name, request.body)
+            return await answer_stub(self.session, name, request.body)
         except ValidationError as error:
             raise RefusedRequest(HTTPStatus.BAD_REQUEST, invalid_json(error)) from None
         except UnknownTool as error:

@@ -11,7 +11,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agentevals_action.formatting import cut_line
+from agentevals_action.errors import AttemptError
+from agentevals_action.formatting import cut_line, quoted
 from agentevals_action.model.tools import Tool
 from agentevals_action.system.program import Program, child_error
 from agentevals_action.system.redaction import redact
@@ -25,6 +26,7 @@ from agentevals_action.tools.mcp import (
     VERSION_KEY,
 )
 from agentevals_action.validation.field_errors import invalid_json
+from agentevals_action.validation.json_schema import find_schema_problems
 from agentevals_action.validation.json_values import as_object, decode_json
 
 #: Seconds for a start, for a list, and for the end when the input ends.
@@ -131,4 +133,10 @@ async def list_server_tools(program: Program) -> Sequence[Tool]:
     """The tools that a server lists when it is started for that alone. AttemptError of kind
     `prepare` if there is no valid list."""
     async with stdio_server(program) as server:
-        return await server.list_tools()
+        listed = await server.list_tools()
+    for tool in listed:
+        for schema in (tool.parameters, tool.output_schema):
+            for problem in find_schema_problems(schema or {}).values():
+                text = f"the server lists the tool {quoted(tool.name)} with a wrong schema"
+                raise AttemptError("prepare", f"{text}: {problem.partition('; ')[0]}")
+    return listed

@@ -1,17 +1,13 @@
 """The tools of one attempt: the replies that the suite has, and the record of the calls."""
 
+import asyncio
 import json
 import shlex
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.validators import validator_for
-from referencing import Registry
+from typing import Any, TypeVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import QUOTE_LIMIT, cut, quoted
@@ -29,6 +25,7 @@ from agentevals_action.model.tools import (
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.redaction import redact
 from agentevals_action.tools.merging import ADDED_ARGUMENT, Arrival, merge_calls
+from agentevals_action.validation.json_schema import find_mismatches
 from agentevals_action.validation.json_values import decode_json
 
 #: Calls of one attempt that are recorded: an agent that never stops calling would fill the memory.
@@ -38,7 +35,11 @@ NO_REPLY = 64
 #: Stands for the folder that the agent works in, in replies and conditions.
 _WORKSPACE = "{{workspace}}"
 _PROBLEMS_SHOWN = 3
+_STOPPED = "the suite's schemas cannot check the calls"
 _ENTRY_SHOWN = 2_000  # characters
+
+
+Entry = TypeVar("Entry", bound=Condition)
 
 
 class UnknownTool(LookupError):
@@ -95,8 +96,10 @@ class ToolSession:
         self._call_count = 0
         #: How often an entry answered, by its identity.
         self._turns = Counter[int]()
-        self._is_listed = False
-        self._unmatched: list[str] = []
+        self._is_listed = self._is_stopped = False
+        self._errors: list[AttemptError] = []
+        #: Calls are answered in the order in which they arrive, although a check takes a thread.
+        self._turn = asyncio.Lock()
 
     @property
     def servers(self) -> tuple[str, ...]:
@@ -115,6 +118,10 @@ class ToolSession:
 
     async def call(self, server: str, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """The result of a call; UnknownTool."""
+        async with self._turn:
+            return await self._call(server, name, arguments)
+
+    async def _call(self, server: str, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         key = server, name
         tool = self._tools.tools.get(key)
         if tool is None:
@@ -124,7 +131,7 @@ class ToolSession:
             raise UnknownTool(problem)
         if ADDED_ARGUMENT in arguments and ADDED_ARGUMENT not in tool.argument_names:
             arguments = {key: arguments[key] for key in arguments if key != ADDED_ARGUMENT}
-        if problems := _find_problems(tool.parameters or {}, arguments):
+        if problems := await self._find_problems(tool.parameters, arguments):
             result = ToolResult(f"{INVALID}{name}: {problems}", is_error=True)
         else:
             result = await self._reply(tool, arguments)
@@ -138,26 +145,28 @@ class ToolSession:
         """Whether a reply of a command depends on its standard input; UnknownTool."""
         return self._command(name).reads_stdin
 
-    def run_command(
+    async def run_command(
         self, name: str, arguments: Sequence[str], stdin: str | None = None
     ) -> CommandResult:
         """What a call of a command prints; UnknownTool."""
         command = self._command(name)
         made = {"line": shlex.join(arguments), "args": list(arguments)}
         given = made if stdin is None else {**made, "stdin": stdin}
-        found = next((reply for reply in command.replies if self._fits(reply, given)), None)
-        if found is None:
-            problem = self._no_reply(name, "commands", {"line": made["line"]}, "stdout")
-            done = CommandResult(stderr=f"{problem}\n", exit_code=NO_REPLY)
-        else:
-            stdout, stderr = self._filled([found.stdout, found.stderr])
-            done = CommandResult(stdout, stderr, found.exit)
-        self._record(Arrival(ToolCall(name, made, done.stdout + done.stderr)))
+        async with self._turn:
+            found = await self._find_reply(command.replies, given)
+            if found is None:
+                problem = self._no_reply(name, "commands", {"line": made["line"]}, "stdout")
+                done = CommandResult(stderr=f"{problem}\n", exit_code=NO_REPLY)
+            else:
+                stdout, stderr = self._filled([found.stdout, found.stderr])
+                done = CommandResult(stdout, stderr, found.exit)
+            self._record(Arrival(ToolCall(name, made, done.stdout + done.stderr)))
         return done
 
     def finish(self, trace: Trace) -> Trace:
         """The trace of the agent's answer with the calls that arrived here. AttemptError of kind
-        `tools` if a call has no reply, of kind `target` if the agent did not ask for its tools."""
+        `tools` if a call has no reply, of kind `target` if the agent did not ask for its tools.
+        Its checks may take seconds."""
         error = self.find_error()
         merged = self.merge(trace)
         if error is None and self._tools.tools and not (self._is_listed or self._arrivals):
@@ -173,8 +182,8 @@ class ToolSession:
 
     def find_error(self) -> AttemptError | None:
         """The error of an attempt that cannot be scored because of its calls."""
-        if self._unmatched:
-            return AttemptError("tools", self._unmatched[0])
+        if self._errors:
+            return self._errors[0].copy()
         if self._call_count > MAX_CALLS:
             return AttemptError(
                 "target",
@@ -199,7 +208,7 @@ class ToolSession:
         return self._tools.commands[name]
 
     async def _reply(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
-        found = next((reply for reply in tool.replies if self._fits(reply, arguments)), None)
+        found = await self._find_reply(tool.replies, arguments)
         if found is None and isinstance(tool, RecordedTool):
             found = await tool.ask(arguments, self._hidden)
         if found is None:
@@ -220,14 +229,35 @@ class ToolSession:
         entry = f"{{{condition}{result}: …}}"
         shown = cut(redact(entry), _ENTRY_SHOWN)
         problem = f"the test has no reply for a call of {quoted(name)}; add it to the `replies` of "
-        self._unmatched.append(f"{problem}this entry of `{field}`:\n- {shown}")
+        problem += f"this entry of `{field}`:\n- {shown}"
+        self._errors.append(AttemptError("tools", problem))
         return f"The test has no reply for this call of {name}."
 
-    def _fits(self, entry: Condition, arguments: Mapping[str, Any]) -> bool:
-        wanted = self._filled(entry.wanted)
-        if find_differences(arguments, wanted, wanted):
-            return False
-        return entry.matches is None or not _find_problems(entry.matches, arguments)
+    async def _find_reply(
+        self, entries: Sequence[Entry], arguments: Mapping[str, Any]
+    ) -> Entry | None:
+        """The first entry that fits a call."""
+        for entry in entries:
+            wanted = self._filled(entry.wanted)
+            if not find_differences(arguments, wanted, wanted) and not (
+                await self._find_problems(entry.matches, arguments)
+            ):
+                return entry
+        return None
+
+    async def _find_problems(self, schema: Mapping[str, Any] | None, value: Any) -> str:
+        """What is wrong with a value, as `_find_problems`. What cannot be checked is an error of
+        the attempt, and no further check takes its time."""
+        if not schema:
+            return ""
+        if self._is_stopped:
+            return _STOPPED
+        try:
+            return await asyncio.to_thread(_find_problems, schema, value)
+        except AttemptError as error:
+            self._is_stopped = True
+            self._errors.append(AttemptError("tools", str(error), error.hint))
+            return _STOPPED
 
     def _filled(self, value: Any) -> Any:
         """A value with the path of the workspace in its texts."""
@@ -248,8 +278,7 @@ def _accepts(tool: Tool, arguments: Any) -> bool:
 
 def _find_problems(schema: Mapping[str, Any], value: Any) -> str:
     """What is wrong with a value, by the path in it; empty if nothing is."""
-    draft = validator_for(schema, default=Draft202012Validator)
-    errors = islice(draft(schema, registry=Registry()).iter_errors(value), _PROBLEMS_SHOWN)
+    errors = find_mismatches(schema, value, "a call", _PROBLEMS_SHOWN)
     return "; ".join(f"{error.json_path}: {cut(error.message, QUOTE_LIMIT)}" for error in errors)
 
 

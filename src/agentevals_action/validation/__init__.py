@@ -1,1 +1,1 @@
-"""Models of files: field errors, positions, JSON values."""
+"""Models of files: field errors, positions, JSON values and schemas, patterns."""

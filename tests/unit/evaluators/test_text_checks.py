@@ -5,7 +5,8 @@ import asyncio
 
 import pytest
 
-from agentevals_action.evaluators import base, text_checks
+from agentevals_action.evaluators import base
+from agentevals_action.validation import patterns
 from tests.support import cases
 
 
@@ -48,7 +49,7 @@ def test_label__is_the_operand(kind: str, data: dict[str, object], label: str) -
 
 
 def test_regex__runaway_pattern_holds_up_no_other_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_checks, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(patterns, "TIME_LIMIT", 0.2)
 
     async def both() -> bool:
         slow = asyncio.create_task(

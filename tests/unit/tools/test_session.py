@@ -1,6 +1,7 @@
 """The replies of one attempt, and what its record says."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from agentevals_action.model.messages import Message
 from agentevals_action.model.tools import Command, Tool, ToolSet, combine_tools
 from agentevals_action.model.trace import Trace
 from agentevals_action.tools.session import MAX_CALLS, ToolResult, ToolSession, UnknownTool
+from agentevals_action.validation import patterns
 
 SCHEMA = {
     "type": "object",
@@ -120,6 +122,28 @@ def test_finish__agent_that_never_stops_calling_is_an_error() -> None:
         attempt.finish(ANSWER)
 
 
+#: Schemas that cannot check every value, each with the error of the attempt.
+ENDLESS: list[tuple[dict[str, Any], str]] = [
+    ({"properties": {"id": {"pattern": "(a|aa)+$"}}}, 'the pattern "(a|aa)+$" ran for over 0.1 s'),
+    ({"$ref": "#"}, "a call cannot be validated: the references of the schema do not end"),
+]
+
+
+@pytest.mark.parametrize(("schema", "problem"), ENDLESS)
+@pytest.mark.parametrize("place", ["parameters", "matches"])
+def test_call__that_cannot_be_checked_is_an_error_of_the_attempt(
+    monkeypatch: pytest.MonkeyPatch, place: str, schema: Any, problem: str
+) -> None:
+    monkeypatch.setattr(patterns, "TIME_LIMIT", 0.1)
+    replies = [{"matches": schema if place == "matches" else {}, "reply": "ok"}]
+    parameters = schema if place == "parameters" else {"type": "object"}
+    attempt = session(*replies, parameters=parameters)
+    assert call(attempt, {"id": "a" * 60 + "b"}).is_error
+    with pytest.raises(AttemptError, match=re.escape(problem)) as caught:
+        attempt.finish(ANSWER)
+    assert caught.value.kind == "tools"
+
+
 COMMAND = Command.model_validate(
     {
         "name": "gh",
@@ -145,7 +169,7 @@ COMMAND = Command.model_validate(
 )
 def test_run_command__first_reply_that_fits(words: str, stdin: Any, printed: Any) -> None:
     attempt = ToolSession(ToolSet(commands={"gh": COMMAND}))
-    done = attempt.run_command("gh", words.split(), stdin)
+    done = asyncio.run(attempt.run_command("gh", words.split(), stdin))
     assert (done.stdout, done.stderr, done.exit_code) == printed
     (call,) = attempt.merge(ANSWER).tool_calls or ()
     assert (call.name, call.arguments) == ("gh", {"line": words, "args": words.split()})

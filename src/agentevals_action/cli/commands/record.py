@@ -10,7 +10,7 @@ import click
 
 from agentevals_action.cli import output
 from agentevals_action.cli.commands.run import TestSelection, local_request, open_folder
-from agentevals_action.cli.loaded_suites import complete_tests
+from agentevals_action.cli.loaded_suites import tests_option
 from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.model.suite import Suite
@@ -41,14 +41,7 @@ _CI = "a recording is reviewed and committed: record on your machine"
     help="The file of the suite.",
 )
 @click.argument("server", nargs=-1, required=True, metavar="-- COMMAND...")
-@click.option(
-    "--test",
-    "tests",
-    multiple=True,
-    metavar="ID-GLOB",
-    shell_complete=complete_tests,
-    help="Run only tests whose id matches this glob; may be repeated.",
-)
+@tests_option
 @click.option(
     "--in",
     "name",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from agentevals_action.cli.loaded_suites import complete_tests, open_repository, paths_argument
+from agentevals_action.cli.loaded_suites import open_repository, paths_argument, tests_option
 from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options, json_option
 from agentevals_action.cli.output import print_shard, print_warnings
 from agentevals_action.errors import InvalidInput
@@ -43,14 +43,7 @@ from agentevals_action.system.git import GitRepository
     type=Path,
     help="The file of results. Default: `results.jsonl` in the report folder.",
 )
-@click.option(
-    "--test",
-    "tests",
-    multiple=True,
-    metavar="ID-GLOB",
-    shell_complete=complete_tests,
-    help="Run only tests whose id matches this glob; may be repeated.",
-)
+@tests_option
 @click.option(
     "--shard",
     metavar="I/N",

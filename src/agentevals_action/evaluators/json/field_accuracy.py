@@ -15,7 +15,6 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import require
 from agentevals_action.evaluators.json import dates
 from agentevals_action.evaluators.json.objects import UnreadableReply, find_object, read_json
-from agentevals_action.evaluators.text_checks import compile_pattern, search_pattern
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.evaluator import Case, Evaluator, Mismatch, Task
 from agentevals_action.model.messages import Message
@@ -31,6 +30,7 @@ from agentevals_action.validation.json_values import (
     look_up,
     read_path,
 )
+from agentevals_action.validation.patterns import compile_pattern, search_pattern
 
 Match = Literal["exact", "contains", "regex", "numeric_tolerance", "date"]
 Aggregation = Literal["weighted_average", "minimum", "all_or_nothing"]

@@ -1,38 +1,29 @@
 """`is_json`: the output is JSON, and matches a JSON Schema if there is one."""
 
 import asyncio
-import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from jsonschema import Draft202012Validator, ValidationError
-from jsonschema.exceptions import best_match
-from jsonschema.protocols import Validator
-from jsonschema.validators import extend
+from jsonschema import ValidationError
 from pydantic import BeforeValidator, PrivateAttr, ValidationInfo, field_validator, model_validator
 from pydantic import WithJsonSchema as Schema
-from referencing import Registry
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import is_given, require
-from agentevals_action.evaluators.json.schema_problems import (
-    find_draft,
-    find_schema_problems,
-    json_path,
-    one_line,
-)
-from agentevals_action.evaluators.text_checks import search_pattern
-from agentevals_action.formatting import quoted
 from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.evaluator import Case, Evaluator
 from agentevals_action.model.result import Score
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.validation.file_model import errors_at, get_folder, spelled
+from agentevals_action.validation.json_schema import (
+    find_mismatches,
+    find_schema_problems,
+    json_path,
+    one_line,
+)
 from agentevals_action.validation.json_values import (
-    canonical,
     check_depth,
     describe_json,
     parse_json,
@@ -45,14 +36,9 @@ _PROPERTY_KEYWORDS = frozenset({
     "dependencies",
 })  # fmt: skip
 
-_additional_properties = Draft202012Validator.VALIDATORS["additionalProperties"]
 _MAX_SCHEMA = 1_000_000  # bytes of a file
 #: Mismatches that become misses.
 _MAX_MISMATCHES = 10
-#: Checks of a keyword on a value, of one output; references can multiply them without end.
-MAX_CHECKS = 200_000
-#: Comparisons that take as long as a check: jsonschema compares all members for `unevaluated…`.
-_COMPARISONS = 1_000
 
 
 class IsJson(Evaluator):
@@ -123,9 +109,11 @@ class IsJson(Evaluator):
             return Score(0.0, misses=(f"is not valid JSON: {error}",))
         # A thread: a slow pattern must not block the other tests.
         if self._contents is not None and (
-            mismatches := await asyncio.to_thread(_find_mismatches, self._contents, value)
+            mismatches := await asyncio.to_thread(
+                find_mismatches, self._contents, value, "the output", _MAX_MISMATCHES
+            )
         ):
-            return Score(0.0, misses=mismatches)
+            return Score(0.0, misses=tuple(map(_describe, mismatches)))
         hit = "valid JSON" if self._contents is None else "valid JSON that matches the schema"
         return Score(1.0, hits=(f"must not be {hit}, but is" if self.negate else f"is {hit}",))
 
@@ -149,89 +137,7 @@ def _read_schema(path: str, folder: Folder) -> Mapping[str, Any]:
     return schema
 
 
-def _check_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
-    if isinstance(value, str) and not search_pattern(pattern, "", value, "this output"):
-        yield ValidationError(f"does not match {quoted(pattern)}")
-
-
-def _check_pattern_properties(
-    validator: Any, patterns: Mapping[str, Any], value: Any, _: Any
-) -> Iterator[ValidationError]:
-    for name in value if isinstance(value, dict) else ():
-        for pattern, schema in patterns.items():
-            if search_pattern(pattern, "", name, "a name in this output"):
-                yield from validator.descend(value[name], schema, path=name, schema_path=pattern)
-
-
-def _check_additional(
-    validator: Any, allowed: Any, value: Any, schema: Mapping[str, Any]
-) -> Iterator[ValidationError]:
-    patterns = schema.get("patternProperties", ())
-    known = {
-        name: True
-        for name in (value if isinstance(value, dict) else ())
-        if name in schema.get("properties", ())
-        or any(search_pattern(pattern, "", name, "a name in this output") for pattern in patterns)
-    }
-    yield from _additional_properties(validator, allowed, value, {"properties": known})
-
-
-def _check_unique(_: Any, is_unique: bool, value: Any, __: Any) -> Iterator[ValidationError]:
-    if is_unique and isinstance(value, list) and len(set(map(canonical, value))) < len(value):
-        yield ValidationError("has items that are equal")
-
-
-#: Those of jsonschema search with `re`, which cannot be interrupted, not even by a signal, and
-#: compare each item with each.
-_OWN_CHECKS = {
-    "pattern": _check_pattern,
-    "patternProperties": _check_pattern_properties,
-    "additionalProperties": _check_additional,
-    "uniqueItems": _check_unique,
-}
-
-
-def _limited(draft: type[Validator]) -> type[Validator]:
-    """A draft whose validators make at most `MAX_CHECKS` checks together, then AttemptError."""
-    left = MAX_CHECKS
-
-    def check(keyword: str, validator: Any, operand: Any, value: Any, schema: Any) -> Any:
-        nonlocal left
-        is_compared = keyword.startswith("unevaluated") and isinstance(value, list | dict)
-        left -= 1 + (len(value) ** 2 // _COMPARISONS if is_compared else 0)
-        if left < 0:
-            raise AttemptError(
-                "evaluator",
-                f"the output is too large for the schema: it needs over {MAX_CHECKS:,} checks",
-                "Ask for a shorter answer, write a schema with fewer alternatives (`anyOf`), or "
-                "check it with a `code_judge`.",
-            )
-        return checks[keyword](validator, operand, value, schema)
-
-    checks = {**draft.VALIDATORS, **_OWN_CHECKS}
-    counted = {keyword: partial(check, keyword) for keyword in checks}
-    return extend(draft, counted)  # type: ignore[no-any-return,no-untyped-call]  # jsonschema has no types here
-
-
-def _find_mismatches(schema: Mapping[str, Any], value: Any) -> tuple[str, ...]:
-    """The first mismatches, each with its JSON path and the expected value; the time of a pattern
-    and the number of checks are bounded."""
-    limited = _limited(find_draft(schema) or Draft202012Validator)
-    # A reference to a schema with `$schema` would lead to the draft that is not limited.
-    contents = {keyword: operand for keyword, operand in schema.items() if keyword != "$schema"}
-    errors = limited(contents, registry=Registry()).iter_errors(value)
-    try:
-        return tuple(map(_describe, itertools.islice(errors, _MAX_MISMATCHES)))
-    except RecursionError:
-        raise AttemptError(
-            "evaluator",
-            "the output cannot be validated: the references of the schema do not end",
-            "Remove references that lead back to themselves.",
-        ) from None
-
-
 def _describe(error: ValidationError) -> str:
-    error = best_match([error]) or error
     path = json_path(error.absolute_path)
     if error.validator in _PROPERTY_KEYWORDS:
         return f"{path}: {one_line(error.message)}"

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.evaluators import text_checks
 from agentevals_action.evaluators.json import field_accuracy as fields
 from agentevals_action.evaluators.json.objects import UnreadableReply
 from agentevals_action.model.messages import Block, Message
+from agentevals_action.validation import patterns
 
 
 def field(path: str = "a", **more: Any) -> fields.Comparison:
@@ -44,7 +44,7 @@ def test_expected__is_none() -> None:
 
 
 def test_regex__that_runs_away_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_checks, "TIME_LIMIT", 0.1)
+    monkeypatch.setattr(patterns, "TIME_LIMIT", 0.1)
     with pytest.raises(AttemptError, match=r"ran for over 0\.1 s on the field a"):
         fields.holds(field(match="regex"), "(a|a)*$", "a" * 40 + "b")
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.evaluators import text_checks
-from agentevals_action.evaluators.json import is_json
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.suite import Suite
 from agentevals_action.system.files.paths import Folder
+from agentevals_action.validation import json_schema, patterns
 from tests.support import cases, suites
 
 DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
@@ -119,7 +118,7 @@ DRAFT_2020 = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 def test_schema__that_needs_too_many_checks_is_an_evaluator_error(
     schema: Any, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(is_json, "MAX_CHECKS", 1_000)
+    monkeypatch.setattr(json_schema, "MAX_CHECKS", 1_000)
     result = cases.run("is_json", {"schema": schema}, cases.case(answer), negate=True)
     assert result.score is None
     assert "the output is too large for the schema" in str(result.error)
@@ -146,7 +145,7 @@ def test_schema__of_a_large_answer_is_checked() -> None:
 def test_schema__with_a_runaway_pattern_is_an_evaluator_error(
     schema: Any, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_checks, "TIME_LIMIT", 0.1)
+    monkeypatch.setattr(patterns, "TIME_LIMIT", 0.1)
     result = cases.run("is_json", {"schema": schema}, cases.case(json.dumps(value)))
     assert result.score is None
     assert "ran for over 0.1 s" in str(result.error)

@@ -1,21 +1,32 @@
-"""Mistakes of the author of a JSON Schema: what is not valid in it, and what checks nothing."""
+"""JSON Schemas of other people: what is not valid in one or checks nothing, and what a value does
+not match, within limits of time."""
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextvars import ContextVar
+from functools import cache, partial
+from itertools import islice
 from typing import Any
 
-from jsonschema import Draft3Validator, Draft7Validator, Draft201909Validator, Draft202012Validator
+from jsonschema import (
+    Draft3Validator,
+    Draft7Validator,
+    Draft201909Validator,
+    Draft202012Validator,
+    ValidationError,
+)
 from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
-from jsonschema.validators import validator_for
+from jsonschema.validators import extend, validator_for
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import specification_with
 
-from agentevals_action.evaluators.text_checks import compile_pattern
+from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import quoted
 from agentevals_action.validation.field_errors import nearest
 from agentevals_action.validation.file_model import Steps
-from agentevals_action.validation.json_values import describe_json
+from agentevals_action.validation.json_values import canonical, describe_json
+from agentevals_action.validation.patterns import compile_pattern, search_pattern
 
 _DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -31,6 +42,13 @@ _ANNOTATIONS = frozenset({
 })  # fmt: skip
 #: How similar an unknown keyword is to a known one that was meant, 0-1.
 _SIMILARITY = 0.8
+#: Checks of a keyword on a value, of one value; references can multiply them without end.
+MAX_CHECKS = 200_000
+#: Comparisons that take as long as a check: jsonschema compares all members for `unevaluated…`.
+_COMPARISONS = 1_000
+_TEXT = "a text that the schema checks"
+
+_additional_properties = Draft202012Validator.VALIDATORS["additionalProperties"]
 
 
 def find_draft(schema: Mapping[str, Any]) -> type[Validator] | None:
@@ -122,6 +140,94 @@ def _unknown_keyword(word: str, known: Set[str]) -> str:
     longer = [keyword for keyword in checks if keyword.startswith(word)]
     meant = nearest(word, known, _SIMILARITY) or nearest(word, longer, 0)
     return f"the keyword is unknown; did you mean `{meant}`?" if meant else ""
+
+
+def _check_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationError]:
+    if isinstance(value, str) and not search_pattern(pattern, "", value, _TEXT):
+        yield ValidationError(f"does not match {quoted(pattern)}")
+
+
+def _check_pattern_properties(
+    validator: Any, patterns: Mapping[str, Any], value: Any, _: Any
+) -> Iterator[ValidationError]:
+    for name in value if isinstance(value, dict) else ():
+        for pattern, schema in patterns.items():
+            if search_pattern(pattern, "", name, _TEXT):
+                yield from validator.descend(value[name], schema, path=name, schema_path=pattern)
+
+
+def _check_additional(
+    validator: Any, allowed: Any, value: Any, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    patterns = schema.get("patternProperties", ())
+    known = {
+        name: True
+        for name in (value if isinstance(value, dict) else ())
+        if name in schema.get("properties", ())
+        or any(search_pattern(pattern, "", name, _TEXT) for pattern in patterns)
+    }
+    yield from _additional_properties(validator, allowed, value, {"properties": known})
+
+
+def _check_unique(_: Any, is_unique: bool, value: Any, __: Any) -> Iterator[ValidationError]:
+    if is_unique and isinstance(value, list) and len(set(map(canonical, value))) < len(value):
+        yield ValidationError("has items that are equal")
+
+
+#: Those of jsonschema search with `re`, which cannot be interrupted, not even by a signal, and
+#: compare each item with each.
+_OWN_CHECKS = {
+    "pattern": _check_pattern,
+    "patternProperties": _check_pattern_properties,
+    "additionalProperties": _check_additional,
+    "uniqueItems": _check_unique,
+}
+
+
+class _TooManyChecks(Exception):
+    """A value needs over `MAX_CHECKS`."""
+
+
+#: The number of checks that are left for a value.
+_left = ContextVar[list[int]]("_left")
+
+
+@cache
+def _limited(draft: type[Validator]) -> type[Validator]:
+    """A draft whose validators make at most as many checks together as are `_left`."""
+
+    def check(keyword: str, validator: Any, operand: Any, value: Any, schema: Any) -> Any:
+        is_compared = keyword.startswith("unevaluated") and isinstance(value, list | dict)
+        left = _left.get()
+        left[0] -= 1 + (len(value) ** 2 // _COMPARISONS if is_compared else 0)
+        if left[0] < 0:
+            raise _TooManyChecks
+        return checks[keyword](validator, operand, value, schema)
+
+    checks = {**draft.VALIDATORS, **_OWN_CHECKS}
+    counted = {keyword: partial(check, keyword) for keyword in checks}
+    return extend(draft, counted)  # type: ignore[no-any-return,no-untyped-call]  # jsonschema has no types here
+
+
+def find_mismatches(
+    schema: Mapping[str, Any], value: Any, subject: str, most: int
+) -> Sequence[ValidationError]:
+    """The first mismatches of a value that a message calls `subject`, at most `most`. AttemptError
+    if a pattern or the number of checks exceeds its limit; nothing outside the schema is read."""
+    limited = _limited(find_draft(schema) or Draft202012Validator)
+    # A reference to a schema with `$schema` would lead to the draft that is not limited.
+    contents = {keyword: operand for keyword, operand in schema.items() if keyword != "$schema"}
+    errors = limited(contents, registry=Registry()).iter_errors(value)
+    _left.set([MAX_CHECKS])
+    try:
+        return [best_match([error]) or error for error in islice(errors, most)]
+    except RecursionError:
+        problem = "cannot be validated: the references of the schema do not end"
+        advice = "Remove references that lead back to themselves."
+    except _TooManyChecks:
+        problem = f"is too large for the schema: it needs over {MAX_CHECKS:,} checks"
+        advice = "Ask for a shorter one, or write a schema with fewer alternatives (`anyOf`)."
+    raise AttemptError("evaluator", f"{subject} {problem}", advice)
 
 
 def json_path(steps: Iterable[str | int]) -> str:
