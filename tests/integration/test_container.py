@@ -194,7 +194,7 @@ def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(
             done["outputs"]["outcome"],
             done["outputs"]["regressions"],
             done["outputs"]["improvements"],
-        ) == ("failed", "3", "1")
+        ) == ("failed", "4", "1")
         assert (done["outputs"]["base-sha"], done["outputs"]["head-sha"]) == (pull.main, pull.head)
         (comment,) = server.comments
         assert "refund-window" in comment.body
@@ -212,6 +212,10 @@ def test_step__gates_a_pull_request_at_depth_one_in_another_users_workspace(
         assert gates == {
             ("evals/EVAL.yaml", line_of("value: 30 days")),
             ("evals/EVAL.yaml", line_of("name: no-email-address")),
+            (
+                "evals/refunds/EVAL.yaml",
+                line_of("type: tool_trajectory", "evals/refunds/EVAL.yaml"),
+            ),
         }
 
     assert done["summary"]
@@ -249,8 +253,8 @@ def test_step__uploads_its_report_page(image: str, tmp_path: Path) -> None:
     assert artifacts.token not in done["log"] + comment.body + page.decode()
 
 
-def line_of(text: str) -> int:
-    lines = (DEMO / "base" / "evals" / "EVAL.yaml").read_text().splitlines()
+def line_of(text: str, suite: str = "evals/EVAL.yaml") -> int:
+    lines = (DEMO / "base" / suite).read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
