@@ -59,14 +59,13 @@ def packaged_folder(name: str) -> Path:
     return installed if installed.is_dir() else _PACKAGE.parents[1] / name
 
 
-def _read_templates() -> FunctionLoader:
+def _read_templates() -> Mapping[str, str]:
     folder = packaged_folder("templates")
-    texts = {
+    return {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
-        for path in folder.rglob("*.j2")
+        for pattern in ("*.j2", "*.css", "*.js")
+        for path in folder.rglob(pattern)
     }
-    # With the name as the file's, frames of these differ from those of a user's template.
-    return FunctionLoader(lambda name: (texts[name], name, None) if name in texts else None)
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
@@ -147,12 +146,9 @@ def _list_items(lines: str, limit: int | None = None) -> Sequence[Markup]:
 
 
 # Read when the module is imported: a program of a pull request that runs later cannot change them.
-_PACKAGED = _read_templates()
-_TEXTS = {
-    path.relative_to(packaged_folder("templates")).as_posix(): path.read_text(encoding="utf-8")
-    for pattern in ("*.css", "*.js")
-    for path in packaged_folder("templates").rglob(pattern)
-}
+_TEXTS = _read_templates()
+# With the name as the file's, frames of these differ from those of a user's template.
+_PACKAGED = FunctionLoader(lambda name: (_TEXTS[name], name, None) if name in _TEXTS else None)
 _REPORTS = _environment(_PACKAGED, trims=True, escapes=True)
 _REPORTS.finalize = _as_markdown
 _PAGES = _environment(_PACKAGED, trims=True, escapes=True)

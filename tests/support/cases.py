@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ from agentevals_action.validation.file_model import FileModel
 HERE = Location("evals/EVAL.yaml", 7, 3)
 
 
-async def no_judge(evaluator: Evaluator, messages: Sequence[Message]) -> str:
+async def no_judge(evaluator: Evaluator, messages: Sequence[Message]) -> Trace:
     """For evaluators that must not ask anybody."""
     raise AssertionError(f"{evaluator.name} asked a judge")
 
@@ -36,23 +36,26 @@ def no_judges(evaluator: Evaluator) -> Judges:
     raise AssertionError(f"{evaluator.name} wants a judge")
 
 
-def replying(
-    *replies: str, heard: list[str] | None = None
-) -> Callable[[Evaluator, Sequence[Message]], Awaitable[str]]:
+def replying(*replies: str, heard: list[str] | None = None) -> Ask:
     """A judge that gives these replies in turn; `heard` collects what it was sent, as text."""
     left = list(replies)
 
-    async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
+    async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> Trace:
         if heard is not None:
             heard.append(prompt_text(messages))
-        return left.pop(0)
+        return reply(left.pop(0))
 
     return ask
 
 
-async def echo(evaluator: Evaluator, messages: Sequence[Message]) -> str:
+async def echo(evaluator: Evaluator, messages: Sequence[Message]) -> Trace:
     """A judge that says back what it was sent, as `cat` does."""
-    return prompt_text(messages)
+    return reply(prompt_text(messages))
+
+
+def reply(text: str) -> Trace:
+    """A reply of the model `judge-1`."""
+    return Trace((Message("assistant", text),), model="judge-1")
 
 
 def file_message(path: Path) -> Message:
@@ -109,6 +112,7 @@ def case(
         ),
         ask=ask,
         judges=judges,
+        judge_key=lambda evaluator: evaluator.type,
         file_changes=file_changes,
         notice=notice,
     )

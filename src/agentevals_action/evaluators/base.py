@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.evaluator import Case, Evaluator, gate_path
-from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult
+from agentevals_action.model.result import PASS_SCORE, ErrorInfo, EvaluatorResult, JudgeRecord
 from agentevals_action.results.scoring import reaches
 
 Value = TypeVar("Value")
@@ -47,12 +47,14 @@ async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
         weight=evaluator.weight,
         required=threshold or False,
     )
+    key = case.judge_key(evaluator) if evaluator.asks_judge else ""
     try:
         score = await evaluator.evaluate(case)
     except AttemptError as error:
         missing = evaluator.missing_program(case.root)
         message = str(missing) if missing else error.sentence
-        return result(score=None, error=ErrorInfo(kind=error.kind, message=message))
+        judge = JudgeRecord(key=key) if key else None
+        return result(score=None, error=ErrorInfo(kind=error.kind, message=message), judge=judge)
     value, hits, misses = score.value, score.hits, score.misses
     if evaluator.negate and score.is_unknown and value is not None:
         value = 0.0  # what is unknown counts against the answer, negated or not
@@ -72,4 +74,5 @@ async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
         evaluator_results=score.children,
         error=score.error,
         is_unknown=score.is_unknown,
+        judge=JudgeRecord(key=key, models=tuple(sorted({*score.models}))) if key else None,
     )

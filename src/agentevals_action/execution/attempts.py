@@ -7,20 +7,21 @@ import logging
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agentevals_action.errors import AttemptError, NotStored
 from agentevals_action.evaluators import base as evaluators
+from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.tool_lists import ToolLists
 from agentevals_action.execution.workspaces.pool import WorkspacePool
 from agentevals_action.execution.workspaces.skills import asked_messages
 from agentevals_action.formatting import cut_line, quoted
 from agentevals_action.model.evaluator import Case, Evaluator, Judges
 from agentevals_action.model.messages import Message
-from agentevals_action.model.result import Fingerprint, SampleResult
+from agentevals_action.model.result import SampleResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Calls, Request, Target
 from agentevals_action.model.tools import INVALID, UNKNOWN
@@ -59,7 +60,7 @@ class Attempts:
 
     `slots` limit the attempts at once, `waiting` the samples of first runs that are in memory and
     wait, for a free slot or for an earlier sample. `children` are the programs that judge,
-    `fingerprint` computes what a result depends on, `judge_path` returns, for a path in the tree of
+    `fingerprints` those of the suites, `judge_path` returns, for a path in the tree of
     a suite, the path from which a judge runs. `notice` receives sentences about replies."""
 
     def __init__(
@@ -67,12 +68,12 @@ class Attempts:
         calls: Calls,
         settings: Settings,
         children: ChildContext,
-        fingerprint: Callable[[Suite, Test], Fingerprint],
+        fingerprints: Fingerprints,
         judge_path: Callable[[Path], Path],
         notice: Callable[[str], None],
     ) -> None:
         self._calls, self._settings, self._children = calls, settings, children
-        self._fingerprint, self._notice = fingerprint, notice
+        self._fingerprints, self._notice = fingerprints, notice
         self._judge_path = judge_path
         self._tools = ToolLists(children)
         self.slots = asyncio.Semaphore(settings.max_concurrency)
@@ -110,7 +111,7 @@ class Attempts:
             workspace=workspace,
             conversation_id=self._conversation_id(attempt),
             metadata=test.metadata,
-            question=self._fingerprint(attempt.suite, test).question,
+            question=self._fingerprints.of(attempt.suite, test).question,
             tools=tools,
         )
         try:
@@ -153,9 +154,10 @@ class Attempts:
     async def _score(self, attempt: Attempt, work: Work) -> SampleResult:
         """The scores of an agent's work."""
 
-        async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
+        async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> Trace:
             judge, own = _judge(attempt, evaluator), evaluator.judge_temperature()
-            return (await self._call_judge(attempt, judge, messages, temperature=own)).output
+            reply = await self._call_judge(attempt, judge, messages, temperature=own)
+            return replace(reply, model=reply.model or judge.name)
 
         case = Case(
             test=attempt.test,
@@ -166,6 +168,7 @@ class Attempts:
             program=partial(self._judge_program, attempt.suite.root, bool(work.folder)),
             ask=ask,
             judges=lambda evaluator: self._judges(attempt, evaluator),
+            judge_key=partial(self._fingerprints.judge_key, attempt.suite, attempt.test),
             notice=self._notice,
             workspace=work.folder,
             file_changes=work.changes,

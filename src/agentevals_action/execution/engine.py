@@ -124,7 +124,7 @@ async def assemble_engine(
             return WorkspacePool(scratch, children, run_id, note, copy, root, repositories[root])
 
         attempts = Attempts(
-            stored or client, settings, children, fingerprints.of, judge_trees.find_path, note
+            stored or client, settings, children, fingerprints, judge_trees.find_path, note
         )
         engine = Engine(
             settings,

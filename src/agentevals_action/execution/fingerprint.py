@@ -8,6 +8,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.execution.runner_description import RunnerDescription
 from agentevals_action.execution.suite_description import SuiteDescription, TrackedFiles
 from agentevals_action.execution.tests_description import TestsDescription
+from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.path_patterns import WatchRule, useful
 from agentevals_action.model.result import Fingerprint
 from agentevals_action.model.suite import Suite, Test
@@ -44,6 +45,10 @@ class Fingerprints:
     def of(self, suite: Suite, test: Test) -> Fingerprint:
         """Question, grading and agent of one test."""
         return self.of_tests(suite).fingerprint(test)
+
+    def judge_key(self, suite: Suite, test: Test, evaluator: Evaluator) -> str:
+        """Identifies the way in which a judge scores the answers of a test."""
+        return self.of_tests(suite).judge_key(test, evaluator)
 
     def ask_same_service(self, on_head: Suite, head: Test, on_base: Suite, base: Test) -> bool:
         """Whether a test asks a service that runs already the same on both sides: base's result

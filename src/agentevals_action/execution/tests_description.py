@@ -167,6 +167,14 @@ class TestsDescription(SuiteDescription):
             "evaluators": [self.evaluator(inner, agent) for inner in evaluator.children()],
         }
 
+    def judge_key(self, test: Test, evaluator: Evaluator) -> str:
+        """The digest of a way of judging: the prompt, its parameters, and the target. What a test
+        asks of it is no part of that, so that it can be measured over many tests."""
+        judge = self._suite.find_judge(evaluator, self._suite.find_agent(test))
+        return compute_digest(
+            [evaluator.type, evaluator.judging(), evaluator.config, self.target_digest(judge)]
+        )
+
     def target(self, target: Target) -> dict[str, Any]:
         """The definition of a target with the values of its variables: another model in a variable
         is another agent, another key is not."""

@@ -104,9 +104,9 @@ class Task(FileModel):
     metadata: Data = Field(default={}, description="Anything; passed on to evaluators.")
 
 
-#: Sends messages to the evaluator's judge and returns the text of its reply; raises AttemptError of
-#: kind `judge` or `timeout`.
-Ask = Callable[["Evaluator", Sequence[Message]], Awaitable[str]]
+#: Sends messages to the evaluator's judge and returns its reply; `model` is known: the name of the
+#: target if the reply gives none. Raises AttemptError of kind `judge` or `timeout`.
+Ask = Callable[["Evaluator", Sequence[Message]], Awaitable[Trace]]
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class Case:
     folder in which the agent worked and `file_changes` the unified diff of its changes; both are
     None without a workspace. `judges` returns the targets that a program may call for an evaluator;
     AttemptError of kind `configuration` if there is no judge. `judge_path` returns the path from
-    which a judge runs for a path in `root`. `notice` receives a sentence for the reader of the
-    report."""
+    which a judge runs for a path in `root`. `judge_key` identifies the way of judging of an
+    evaluator that asks a judge. `notice` receives a sentence for the reader of the report."""
 
     test: Task
     evaluators: Sequence["Evaluator"]
@@ -143,6 +143,7 @@ class Case:
     program: Callable[[Sequence[str], Path, Mapping[str, str]], Program]
     ask: Ask
     judges: Callable[["Evaluator"], Judges]
+    judge_key: Callable[["Evaluator"], str]
     notice: Callable[[str], None]
     workspace: Path | None = None
     file_changes: str | None = None
@@ -282,6 +283,10 @@ class Evaluator(FileModel):
     def judge_temperature(self) -> float | None:
         """The temperature that the judge is asked with; None for the target's own."""
         return None
+
+    def judging(self) -> Mapping[str, Any]:
+        """How it judges, as data, without what a single test asks of it."""
+        return self.own_fields()
 
     def expected_tools(self) -> Collection[str]:
         """The names of the tools of which it expects calls."""

@@ -49,13 +49,23 @@ class ErrorInfo:
 
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
+class JudgeRecord:
+    """The model that judged: `key` is the digest of the way of judging (see
+    `TestsDescription.judge_key`), `models` the names that the replies give, sorted; none if no
+    reply could be read."""
+
+    key: str
+    models: tuple[str, ...] = ()
+
+
+@result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
 class EvaluatorResult:
     """One evaluator on one answer. `score` is 0-1, None on an error; `required` the gate's
     threshold or False; `passed` whether it reached its threshold (0.8 for one that is no gate) with
     no gate inside it failed, None if unknown. `gates_failed` are gate names from this
     evaluator down, its own and those inside it, which may be known beside an `error`; a closed
     `safety_gate` has its score of 0 even then. `is_unknown`: the trace lacks a figure that
-    it, or an evaluator inside it, needs."""
+    it, or an evaluator inside it, needs. `judge` is known of a type that asks a model."""
 
     name: str
     type: str
@@ -71,6 +81,7 @@ class EvaluatorResult:
     evaluator_results: tuple["EvaluatorResult", ...] = ()
     error: ErrorInfo | None = None
     is_unknown: bool = Field(default=False, exclude_if=lambda is_unknown: not is_unknown)
+    judge: JudgeRecord | None = Field(default=None, exclude_if=lambda judge: judge is None)
 
 
 def passed_by_name(results: Sequence[EvaluatorResult], above: str = "") -> dict[str, bool | None]:
@@ -277,8 +288,8 @@ class Score:
     """The score of an evaluator type: `value` 0-1; `gates_failed` names gates inside it (`safe`),
     without its own name (empty for itself); `children` are the results of a composite, `error` the
     error of one of them: then `value` is None unless it is known without it. `is_unknown`: the
-    trace lacks the data, a miss that `negate` does not turn into a pass. ValueError without a value
-    and an error."""
+    trace lacks the data, a miss that `negate` does not turn into a pass. `models` are the names of
+    the models that judged. ValueError without a value and an error."""
 
     value: float | None
     hits: tuple[str, ...] = ()
@@ -289,6 +300,7 @@ class Score:
     children: tuple[EvaluatorResult, ...] = ()
     error: ErrorInfo | None = None
     is_unknown: bool = False
+    models: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.value is None and self.error is None:

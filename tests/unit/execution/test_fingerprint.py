@@ -175,3 +175,34 @@ def test_of__a_long_list_of_answers_is_read_once_for_a_suite(tmp_path: Path) -> 
     found = prints(many)
     assert len({print.agent for print in found}) == 1
     assert len({print.question for print in found}) == 1000
+
+
+JUDGED = """\
+assert: [{type: rubric, name: shared, rubrics: [polite]}]
+tests:
+  - {id: a, input: hi, criteria: greets, assert: [{type: llm_judge, name: judge}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "moved"),
+    [
+        ("criteria: greets", "criteria: says hello", []),
+        ("type: llm_judge", "type: llm_judge, weight: 2", []),
+        ("type: llm_judge", "type: llm_judge, temperature: 0.5", ["judge"]),
+        ("type: llm_judge", "type: llm_judge, prompt: 'Score {{answer}}'", ["judge"]),
+        ("rubrics: [polite]", "rubrics: [kind]", ["shared"]),
+        ("hi", "hello", []),
+    ],
+)
+def test_judge_key__follows_how_it_judges(
+    tmp_path: Path, before: str, after: str, moved: Sequence[str]
+) -> None:
+    found = []
+    for text in (JUDGED, JUDGED.replace(before, after)):
+        suite = load(tmp_path, {PATH: text, ".agentv/targets.yaml": suites.TARGETS})
+        (test,) = suite.tests
+        keys = {each.name: Fingerprints().judge_key(suite, test, each) for each in test.evaluators}
+        found.append(keys)
+    assert [name for name in found[0] if found[0][name] != found[1][name]] == moved
+    assert len({*found[0].values()}) == 2

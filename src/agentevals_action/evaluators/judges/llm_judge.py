@@ -8,7 +8,6 @@ from agentevals_action.evaluators.judges.rubric import Rubric
 from agentevals_action.model.evaluator import Case
 from agentevals_action.model.result import Score
 
-_TEMPLATE = "llm_judge.md.j2"
 _FORM = (
     '{"score": <a number from 0 to 1>, "hits": [<strings>], "misses": [<strings>], '
     '"reasoning": <a string>}'
@@ -20,6 +19,7 @@ class LlmJudge(PromptedEvaluator):
     it is the judge target."""
 
     type = "llm_judge"
+    template = "llm_judge.md.j2"
 
     async def evaluate(self, case: Case) -> Score:
         """The judge's score; AttemptError if its reply has none."""
@@ -37,5 +37,5 @@ class LlmJudge(PromptedEvaluator):
                 "there are neither criteria nor an expected output to score by",
                 "Write `criteria`, or a `prompt`.",
             )
-        prompt = self.compose(_TEMPLATE, variables, _FORM)
+        prompt = self.compose(variables, _FORM)
         return await ask_judge(case.ask, self, prompt, _FORM, ("score",), read_score, pictures)

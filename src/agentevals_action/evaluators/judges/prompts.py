@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
@@ -45,8 +45,9 @@ _OF_AGENT = frozenset({"answer", "output", "output_messages", "tool_calls", "fil
 
 
 class PromptedEvaluator(Evaluator):
-    """An evaluator that asks a judge, with the packaged prompt or the suite's."""
+    """An evaluator that asks a judge, with the packaged prompt `template` or the suite's."""
 
+    template: ClassVar[str]
     deterministic = False
     asks_judge = True
 
@@ -111,7 +112,13 @@ class PromptedEvaluator(Evaluator):
         """The field."""
         return self.temperature
 
-    def compose(self, template: str, variables: Mapping[str, Any], form: str) -> str:
+    def judging(self) -> Mapping[str, Any]:
+        """Its own fields, with the text of its prompt: how it judges. Rubrics of one test are part
+        of what it is asked, as the criteria of the test are."""
+        text = self._text or templating.packaged_text(f"judges/{self.template}")
+        return {**self.own_fields(), "prompt": text}
+
+    def compose(self, variables: Mapping[str, Any], form: str) -> str:
         """The text to send: the suite's prompt alone, or the packaged one, which fences the data
         with a delimiter that the data cannot contain.
 
@@ -120,9 +127,10 @@ class PromptedEvaluator(Evaluator):
         if self._text is None:
             # A digest of all fenced data cannot be in that data, and the same question gets the
             # same prompt, so that its reply can be cached.
-            data = templating.builtin_prompt(template, {**variables, "form": form, "fence": ""})
+            given = {**variables, "form": form}
+            data = templating.builtin_prompt(self.template, {**given, "fence": ""})
             fence = hashlib.sha256(data.encode("utf-8", "replace")).hexdigest()[:32]
-            return templating.builtin_prompt(template, {**variables, "form": form, "fence": fence})
+            return templating.builtin_prompt(self.template, {**given, "fence": fence})
         try:
             return templating.render_text(self._text, variables)
         except ValueError as error:

@@ -1,6 +1,7 @@
 """Asks a judge and reads the score in its reply; an unclear reply is an error."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -11,9 +12,9 @@ from agentevals_action.formatting import ending
 from agentevals_action.model.evaluator import Ask, Evaluator
 from agentevals_action.model.messages import Block, Message
 from agentevals_action.model.result import Score
+from agentevals_action.model.trace import Trace
 from agentevals_action.validation.field_errors import describe
 
-Reading = TypeVar("Reading")
 Reply = TypeVar("Reply", bound="JudgeReplyModel")
 
 #: Characters of an unreadable reply that the judge receives again.
@@ -35,11 +36,11 @@ async def ask_judge(
     prompt: str,
     form: str,
     keys: Collection[str],
-    read: Callable[[Mapping[str, Any]], Reading],
+    read: Callable[[Mapping[str, Any]], Score],
     pictures: Sequence[Block] = (),
-) -> Reading:
+) -> Score:
     """Sends a prompt, with pictures, as the only user message and reads the last JSON object with
-    one of the keys in the reply.
+    one of the keys in the reply. The score has the name of the model.
 
     If `read` raises UnreadableReply, the judge is asked once more, with `form` as the description
     of the reply, which must not be valid JSON. AttemptError of kind `judge` if the second reply
@@ -48,19 +49,25 @@ async def ask_judge(
     question = Message("user", content)
     reply = await ask(evaluator, (question,))
     try:
-        return read(find_object(reply, keys))
+        return _read(reply, keys, read)
     except UnreadableReply as error:
-        first = (Message("assistant", reply[:_REPEATED]),) if reply.strip() else ()
+        text = reply.output[:_REPEATED]
+        first = (Message("assistant", text),) if text.strip() else ()
         repair = Message("user", _REPAIR.format(problem=error, form=form))
         reply = await ask(evaluator, (question, *first, repair))
     try:
-        return read(find_object(reply, keys))
+        return _read(reply, keys, read)
     except UnreadableReply as error:
-        end = ending(" ".join(reply.split()), _QUOTED)
+        end = ending(" ".join(reply.output.split()), _QUOTED)
         shown = f"it ended in “{end}”" if end else "it was empty"
         raise AttemptError(
             "judge", f"the judge's reply cannot be read, also when asked again: {error}; {shown}"
         ) from None
+
+
+def _read(reply: Trace, keys: Collection[str], read: Callable[[Mapping[str, Any]], Score]) -> Score:
+    score = read(find_object(reply.output, keys))
+    return replace(score, models=(reply.model,) if reply.model else ())
 
 
 class JudgeReplyModel(BaseModel):

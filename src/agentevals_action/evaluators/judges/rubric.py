@@ -40,7 +40,6 @@ from agentevals_action.validation.file_model import (
 
 #: Criteria of one rubric: all of them go into one prompt.
 _MAX_CRITERIA = 1_000
-_TEMPLATE = "rubric.md.j2"
 _FORM = (
     '{"checks": [{"id": <its id>, "satisfied": <true or false>, "score": <0 to 10, where asked '
     'for>, "reasoning": <a string>}, …]}'
@@ -230,6 +229,7 @@ class Rubric(PromptedEvaluator):
     the weighted mean."""
 
     type = "rubric"
+    template = "rubric.md.j2"
 
     rubrics: Annotated[
         ListOf[
@@ -251,13 +251,19 @@ class Rubric(PromptedEvaluator):
         about a file that the judge cannot see are not scored."""
         pictures, unseen = find_produced_files(case)
         variables = prompt_variables(case, [criterion.model_dump() for criterion in self.rubrics])
-        prompt = self.compose(_TEMPLATE, {**variables, "unseen_files": unseen}, _FORM)
+        prompt = self.compose({**variables, "unseen_files": unseen}, _FORM)
         read = partial(read_checks, criteria=self.rubrics, may_skip=bool(unseen))
         score = await ask_judge(case.ask, self, prompt, _FORM, ("checks",), read, pictures)
         if len(score.hits) + len(score.misses) < len(self.rubrics):
             about = f"criteria about files that a judge cannot see ({list_paths(unseen)})"
             case.notice(f"test `{case.test.id}`: {about} are not scored")
         return score
+
+    def judging(self) -> Mapping[str, Any]:
+        """With its criteria if they are those of the suite."""
+        fields = super().judging()
+        is_shared = self.origin == "suite"
+        return fields if is_shared else {key: fields[key] for key in fields if key != "rubrics"}
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
         """Those of every prompt, and thresholds of criteria that are not gates."""

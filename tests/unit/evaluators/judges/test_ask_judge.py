@@ -1,8 +1,7 @@
 """Asking a judge: one repair, then an error; and none of our words can be read as a reply."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
 
@@ -10,26 +9,24 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.judges import replies
 from agentevals_action.model.evaluator import Ask, Evaluator
 from agentevals_action.model.messages import Message
+from agentevals_action.model.trace import Trace
 from tests.support import cases
 
 FORM = '{"score": <a number>}'
 
 
 def asked(ask: Ask, prompt: str = "Judge it.") -> float | None:
-    def read(data: Mapping[str, Any]) -> float | None:
-        return replies.read_score(data).value
-
-    return asyncio.run(
-        replies.ask_judge(ask, cases.evaluator("is_json"), prompt, FORM, ("score",), read)
-    )
+    evaluator = cases.evaluator("is_json")
+    score = replies.ask_judge(ask, evaluator, prompt, FORM, ("score",), replies.read_score)
+    return asyncio.run(score).value
 
 
 def test_prompt__goes_out_alone() -> None:
     heard: list[Sequence[Message]] = []
 
-    async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
+    async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> Trace:
         heard.append(messages)
-        return '{"score": 0.5}'
+        return cases.reply('{"score": 0.5}')
 
     assert asked(ask, "Judge {{it}}.") == 0.5
     assert heard == [(Message("user", "Judge {{it}}."),)]

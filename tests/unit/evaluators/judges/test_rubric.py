@@ -12,6 +12,7 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.messages import Message, picture
 from agentevals_action.model.result import EvaluatorResult
+from agentevals_action.model.trace import Trace
 from tests.support import cases, suites
 
 
@@ -259,10 +260,10 @@ def test_files__a_picture_is_shown_and_what_is_unseen_is_not_scored(
     asked: list[Message] = []
     notices: list[str] = []
 
-    async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> str:
+    async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> Trace:
         asked.extend(messages)
         checks = [met("a"), {"id": "b", "satisfied": second}]
-        return json.dumps({"checks": checks})
+        return cases.reply(json.dumps({"checks": checks}))
 
     case = cases.case("Done.", ask=ask, file_changes=BINARIES, notice=notices.append)
     criteria = [
