@@ -35,6 +35,7 @@ ORDER = (
     "evaluators",
     "suites",
     "execution",
+    "judges",
     "runners",
     "baselines",
     "reports",

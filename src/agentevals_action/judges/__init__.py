@@ -1,0 +1,1 @@
+"""Judges that are measured: people's labels on answers, and how judges agree with them."""

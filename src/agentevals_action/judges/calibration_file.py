@@ -1,0 +1,45 @@
+"""Reads and writes `calibration.json`."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.judge import CALIBRATION_FILE, Calibration
+from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.documents.json_reader import read_json
+from agentevals_action.suites.reading import FileReader
+from agentevals_action.system.files.tree_files import write_file
+from agentevals_action.validation.field_errors import describe_value
+
+_ADVICE = "write it again with `agentevals-action judge calibrate`"
+
+
+@dataclass(frozen=True)
+class CalibrationContent:
+    """The content of the file; None, with its `errors`, if one of its parts is invalid."""
+
+    calibration: Calibration | None
+    errors: tuple[Diagnostic, ...] = ()
+
+
+def parse_calibration(data: bytes, path: str = CALIBRATION_FILE) -> CalibrationContent:
+    """The calibration in the bytes of the file at `path`, relative to the repository."""
+    diagnostics = DiagnosticCollector()
+    try:
+        document = read_json(data, path)
+    except Unreadable as error:
+        return CalibrationContent(None, error.errors)
+    if not isinstance(document.data, dict):
+        problem = f"this calibration is {describe_value(document.data)}"
+        return CalibrationContent(None, (Diagnostic(Location(path), problem, _ADVICE),))
+    reader = FileReader(Path(), Path(), document.positions, diagnostics)
+    found = reader.validate(Calibration, document.data)
+    return CalibrationContent(None if diagnostics.errors else found, diagnostics.errors)
+
+
+def write_calibration(path: Path, calibration: Calibration) -> None:
+    """Writes the file (its path absolute), the same bytes for the same content. OutputError."""
+    judges = sorted(calibration.judges, key=lambda judge: judge.key)
+    data = calibration.model_copy(update={"judges": tuple(judges)}).model_dump(mode="json")
+    write_file(path, [json.dumps(data, indent=2).encode(), b"\n"])
