@@ -189,7 +189,8 @@ class Settings(BaseModel):
     """The inputs. An input that was not given has its default, which may be None or empty.
 
     `suites` empty means the default patterns, `fail_on` None the default of the event. `timeout` is
-    in seconds, `min_pass_rate` and `alpha` are 0-1; paths are relative, with forward slashes."""
+    in seconds, `min_pass_rate`, `min_pass_all` and `alpha` are 0-1; paths are relative, with
+    forward slashes."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -282,6 +283,13 @@ class Settings(BaseModel):
     )
     min_pass_rate: _Number | None = _input(
         None, "Minimum pass rate over the tests that were scored, 0 to 1.", ge=0, le=1
+    )
+    min_pass_all: _Number | None = _input(
+        None,
+        "Minimum share of the scored tests that pass in all of their samples, 0 to 1; it needs "
+        "samples of 2 or more.",
+        ge=0,
+        le=1,
     )
     on_inconclusive: Literal["fail", "neutral", "pass"] = _input(
         "fail", "Result of an inconclusive run: fail (exit code 3), neutral or pass."

@@ -66,6 +66,13 @@ POLICIES: dict[str, tuple[dict[str, Any], Files, dict[str, str], int, str]] = {
     "a failed gate": ({"gate": True}, RUDE, {"fail-on": "gates"}, 1, "required gate"),
     "quarantine": ({"gate": True, "quarantine": QUARANTINE}, RUDE, {}, 0, "1 test in quarantine"),
     "min-pass-rate": ({}, RUDE, {"min-pass-rate": "0.6", "fail-on": "gates"}, 1, "`min-pass-rate`"),
+    "min-pass-all": (
+        {},
+        RUDE,
+        {"min-pass-all": "0.6", "samples": "2", "fail-on": "gates"},
+        1,
+        "50% of the scored tests passed in all 2 samples, under the `min-pass-all` of 0.6",
+    ),
     "fail-on never": ({}, RUDE, {"fail-on": "never"}, 0, "regress"),
 }
 

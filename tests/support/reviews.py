@@ -174,6 +174,7 @@ def compared(
     path: str = PATH,
     evidence: Mapping[str, Evidence] | None = None,
     by_base: Mapping[str, TestResult] | None = None,
+    samples: int = 1,
     **facts: Any,
 ) -> SuiteComparison:
     """A suite's comparison; `base`, which was run again, is None if there is no run of it there. `by_base` are results of
@@ -184,7 +185,7 @@ def compared(
     given: dict[str, Any] = {"origin": BaselineOrigin("rerun", BASE)} if base else {}
     given |= {each.name: facts.pop(each.name) for each in fields(BaseSuite) if each.name in facts}
     suite = RunSuite(Selection(path, ()), "support", ids, base=BaseSuite(**given), **facts)
-    return compare.compare_suite(suite, head, base or (), evidence or {})
+    return compare.compare_suite(suite, head, base or (), evidence or {}, samples)
 
 
 def armed(

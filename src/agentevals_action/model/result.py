@@ -253,6 +253,7 @@ class EvaluatorSummary:
 class SuiteSummary:
     """Totals of a suite; `pass_rate` = pass / (total - error) by verdicts, which are over all
     samples, None when nothing was scored; `average_score` is over the run's own samples alone.
+    `pass_all` is the share of the scored tests that pass in all of these, None for one sample.
     `spent` is what the run cost. `usage` sums the traces of all samples, cached or not, so that two
     runs can be compared; a figure is None when no trace has it. Of all `samples`,
     `samples_with_cost` have a cost and `samples_with_tokens` both token counts: if these are fewer,
@@ -275,6 +276,7 @@ class SuiteSummary:
     samples_with_cost: int = 0
     samples_with_tokens: int = 0
     duration_ms: float | None = None
+    pass_all: float | None = None
 
     @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
     @property

@@ -33,7 +33,8 @@ class Shard:
 @dataclass(frozen=True)
 class Policy:
     """The settings that decide: `fail_on` contains `gates`, `regressions`, `failures` or `never`;
-    `min_pass_rate` is 0–1 over the scored tests; `on_inconclusive` is `fail`, `neutral` or `pass`.
+    `min_pass_rate` and `min_pass_all` are 0–1 over the scored tests; `on_inconclusive` is `fail`,
+    `neutral` or `pass`.
     `accept_label` appears in the reasons only. `untouched` is `neutral` if a change that affects no
     suite makes the check neutral. At most `confirm` fresh samples are taken of a suspect, `alpha`
     (0–1) is the probability of a false regression for the whole run. With `asks_person`, a person
@@ -48,6 +49,7 @@ class Policy:
     confirm: int = 6
     alpha: float = 0.05
     asks_person: bool = False
+    min_pass_all: float | None = None
 
     def different_inputs(self, other: "Policy") -> list[str]:
         """The inputs of which another policy has another value."""

@@ -171,6 +171,9 @@ def read_files(head: Path, base: Path | None, policy: Policy) -> RunResults:
     run = Run(
         head_sha="",
         policy=policy,
+        samples=min(
+            (len(row.main_samples) or 1 for row in on_head.values() if row.verdict), default=1
+        ),
         suites=tuple(
             RunSuite(Selection(path, ()), suites[path], tuple(tests.get(path, ())))
             for path in dict.fromkeys([*tests, *suites])

@@ -22,8 +22,10 @@ Z95 = NormalDist().inv_cdf(0.975)
 Number = TypeVar("Number", int, float)
 
 
-def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSummary:
-    """The totals of one suite's results, which are in suite order.
+def summarise(
+    path: str, name: str, results: Iterable[TestResult], samples: int = 1
+) -> SuiteSummary:
+    """The totals of one suite's results, which are in suite order, in a run with so many samples.
 
     Pass rate = pass / (total - error), None if nothing was scored. The mean score is over the
     scored tests, without samples that confirmed a suspect. Costs (US dollars), tokens and the
@@ -50,6 +52,7 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
         failed=verdicts["fail"],
         errored=verdicts["error"],
         pass_rate=verdicts["pass"] / scored if scored else None,
+        pass_all=pass_all(tests, samples),
         average_score=_mean(_known(map(_own_score, tests))),
         by_evaluator=_by_evaluator(tests),
         top_misses=tuple(miss for miss, _ in misses.most_common(_TOP_MISSES)),
@@ -60,6 +63,20 @@ def summarise(path: str, name: str, results: Iterable[TestResult]) -> SuiteSumma
         samples_with_tokens=len(_known(usage.total_tokens for usage in usages)),
         duration_ms=sum(durations) if durations else None,
     )
+
+
+def pass_all(results: Iterable[TestResult], samples: int) -> float | None:
+    """The share (0-1) of the scored tests that pass in all of so many samples: pass^k. None for one
+    sample, without a scored test, or if a test has fewer samples.
+
+    Of a test with more samples (base's history), the probability that all of so many drawn ones
+    pass (Yao et al. 2024, "τ-bench", arXiv 2406.12045, section 3). The samples of a confirmation do
+    not count: they are a choice of suspects."""
+    scored = [test.main_samples for test in results if test.verdict]
+    if samples < 2 or not scored or any(len(own) < samples for own in scored):
+        return None
+    passed = ((sum(sample.verdict == "pass" for sample in own), len(own)) for own in scored)
+    return fmean(math.comb(count, samples) / math.comb(own, samples) for count, own in passed)
 
 
 def _by_evaluator(tests: Iterable[TestResult]) -> tuple[EvaluatorSummary, ...]:

@@ -14,9 +14,11 @@ from agentevals_action.model.result import (
     SuiteSummary,
     TestResult,
     TraceSummary,
+    Verdict,
 )
 from agentevals_action.model.usage import Spending
-from agentevals_action.results.summary import interval, summarise
+from agentevals_action.results.build import extended, with_samples
+from agentevals_action.results.summary import interval, pass_all, summarise
 from tests.support import results, reviews
 
 
@@ -117,6 +119,38 @@ def test_summary__misses_by_how_often_then_by_first_seen() -> None:
     summary = summarise_tests(*rows)
     assert summary.top_misses[:3] == ("often", "seen first", "miss 0")
     assert len(summary.top_misses) == 10
+
+
+#: Samples of each test, the verdicts of these (the first letters, `e` is an error), pass^k.
+PASS_ALL: dict[str, tuple[int, list[str], float | None]] = {
+    "all or not": (3, ["ppp", "ppf", "pbp", "ppp"], 0.5),
+    "one sample has none": (1, ["p", "f"], None),
+    "no test": (3, [], None),
+    "a test with an unscored sample is not scored": (2, ["pp", "pe"], 1.0),
+    "nothing scored": (2, ["pe"], None),
+    "more samples: 3 of the 6 pairs of ppp and f": (2, ["pppf"], 0.5),
+    "more samples with too few passes": (2, ["pffff"], 0.0),
+    "a test with fewer samples makes it unknown": (3, ["ppp", "pp"], None),
+}
+VERDICTS: dict[str, Verdict | None] = {"p": "pass", "b": "borderline", "f": "fail", "e": None}
+
+
+def of_verdicts(id: str, letters: str) -> TestResult:
+    taken = [results.result(id, VERDICTS[letter]).samples[0] for letter in letters]
+    return with_samples(results.result(id), taken)
+
+
+@pytest.mark.parametrize("name", PASS_ALL)
+def test_pass_all__by_samples(name: str) -> None:
+    samples, tests, share = PASS_ALL[name]
+    rows = [of_verdicts(str(number), letters) for number, letters in enumerate(tests)]
+    assert pass_all(rows, samples) == share
+    assert summarise("evals/EVAL.yaml", "suite", rows, samples).pass_all == share
+
+
+def test_pass_all__without_the_samples_of_a_confirmation() -> None:
+    row = of_verdicts("a", "ppp")
+    assert pass_all([extended(row, of_verdicts("a", "fff").samples)], 3) == 1.0
 
 
 @given(

@@ -69,7 +69,10 @@ from agentevals_action.system.git import GitRepository
     "skill.",
 )
 @json_option
-@input_options(*RUN_INPUTS, "samples", "fail-on", "min-pass-rate", "on-inconclusive", "watch")
+@input_options(
+    *RUN_INPUTS,
+    *("samples", "fail-on", "min-pass-rate", "min-pass-all", "on-inconclusive", "watch"),
+)
 async def command(
     paths: tuple[Path, ...],
     output: Path | None,

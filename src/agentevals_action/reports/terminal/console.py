@@ -63,9 +63,11 @@ def print_suites(view: ReportView, stream: IO[str], limit: int = _SUITES) -> Non
             (str(count), style if count else "dim")
             for count, style in zip(counts, STYLES.values(), strict=True)
         ]
-        figures = [row.pass_rate, row.score, *([row.cost] if has_cost else []), row.time]
+        figures = [row.pass_rate, *([row.pass_all] if table.has_pass_all else []), row.score]
+        figures += [row.cost, row.time] if has_cost else [row.time]
         rows.append([printable(row.name), *(shown if has_room else []), *figures])
-    titles = ["suite", *(STYLES if has_room else []), "pass rate", "score"]
+    titles = ["suite", *(STYLES if has_room else []), "pass rate"]
+    titles += ["in all samples", "score"] if table.has_pass_all else ["score"]
     titles += ["cost", "time"] if has_cost else ["time"]
     print_table(stream, titles, rows)
     of_variants = (

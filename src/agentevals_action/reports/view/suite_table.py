@@ -43,6 +43,7 @@ class SuiteRow:
     name: str
     pass_rate: str
     interval: str
+    pass_all: str
     score: str
     regressed: str
     variants: Sequence[str]
@@ -58,6 +59,7 @@ class SuiteTable:
     rows: tuple[SuiteRow, ...]
     left: str
     has_base: bool
+    has_pass_all: bool
     has_cost: bool
     variants: str
 
@@ -80,6 +82,7 @@ def suite_table(suites: Sequence[SuiteComparison], limit: int) -> SuiteTable | N
         rows=tuple(rows),
         left=f"… and {counted(left, 'more suite')}" if left > 0 else "",
         has_base=any(suite.base or suite.run.base.problem for suite in suites),
+        has_pass_all=any(side.pass_all is not None for side in sides),
         has_cost=any(agent_cost(side).usd is not None for side in sides),
         variants=variants,
     )
@@ -95,6 +98,7 @@ def _row(
     """The row of one suite or of several, the worst first."""
     has_base = base is not None or any(suite.run.base.problem for suite in suites)
     rates = (base.pass_rate if base else None, head.pass_rate if head else None)
+    alls = (base.pass_all if base else None, head.pass_all if head else None)
     before, after = agent_cost(base) if has_base else None, agent_cost(head)
     costs = _difference(suites, lambda suite: suite.cost)
     is_same_cost = is_noise(costs, before.per_sample if before else None, after.per_sample)
@@ -105,6 +109,7 @@ def _row(
         name=suites[0].run.label if path else counted(len(suites), "suite"),
         pass_rate=moved(percent, *rates) if has_base else percent(rates[1]),
         interval=_interval(head),
+        pass_all=moved(percent, *alls) if has_base else percent(alls[1]),
         score=_score(base, head, has_base, _difference(suites, lambda suite: suite.score)),
         regressed=_regressed(suites),
         variants=variants,
@@ -165,12 +170,15 @@ def _total(summaries: Sequence[SuiteSummary | None]) -> SuiteSummary | None:
     points = sum(
         (summary.average_score or 0) * (summary.total - summary.errored) for summary in known
     )
+    shares = [(summary.pass_all, summary.total - summary.errored) for summary in known]
+    alls = [share * count for share, count in shares if share is not None]
     times = [summary.duration_ms for summary in known if summary.duration_ms is not None]
     return SuiteSummary(
         eval_path="",
         dataset="",
         pass_rate=sums["passed"] / scored if scored else None,
         average_score=points / scored if scored else None,
+        pass_all=sum(alls) / scored if len(alls) == sum(count > 0 for _, count in shares) else None,
         # Of the rounded figures, so that the rows add up to the sum.
         usage=total(
             (

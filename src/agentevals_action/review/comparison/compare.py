@@ -40,6 +40,7 @@ def compare(results: RunResults) -> Review:
             tuple(on_head[suite.path].values()),
             tuple(on_base[suite.path].values()),
             evidence[suite.path],
+            run.samples,
         )
         for suite in run.suites
     ]

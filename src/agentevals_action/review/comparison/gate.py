@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from agentevals_action.errors import ExitCode
-from agentevals_action.formatting import counted, cut_line, first_line, plural
+from agentevals_action.formatting import counted, cut_line, first_line, percent, plural
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import (
     NOT_COMPARED,
@@ -20,6 +20,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.run import Level, Policy, Run
 from agentevals_action.model.skill import name_suite
+from agentevals_action.results.summary import pass_all
 from agentevals_action.review.comparison import waivers
 
 #: GitHub's conclusion of a check run that waits for a person.
@@ -38,7 +39,7 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     policy, counting = run.policy, waivers.without_quarantined(suites)
     tests = [test for suite in counting for test in suite.tests]
     errors = [*run.sentences(Level.REFUSED), *_invalid(run.diagnostics(Level.ERROR))]
-    failed = [*_failures(policy, tests), *_pass_rate(policy, counting)]
+    failed = [*_failures(policy, tests), *_pass_rate(policy, counting), *_pass_all(run, tests)]
     failed += [] if "never" in policy.fail_on else _conditions(suites, Outcome.FAILED)
     # A test that blocks is counted once: it does not make the outcome unknown too.
     others = [
@@ -138,6 +139,16 @@ def _pass_rate(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[st
         return
     if round(passed / scored, _DIGITS) < round(minimum, _DIGITS):
         yield f"{passed} of {scored} scored tests passed, under the `min-pass-rate` of {minimum:g}"
+
+
+def _pass_all(run: Run, tests: Sequence[TestComparison]) -> Iterable[str]:
+    minimum, samples = run.policy.min_pass_all, run.samples
+    share = pass_all((test.head for test in tests if test.head), samples)
+    if minimum is None or share is None:
+        return
+    if round(share, _DIGITS) < round(minimum, _DIGITS):
+        passed = f"{percent(share)} of the scored tests passed in all {samples} samples"
+        yield f"{passed}, under the `min-pass-all` of {minimum:g}"
 
 
 def _unscored(suites: Sequence[SuiteComparison]) -> Iterable[str]:

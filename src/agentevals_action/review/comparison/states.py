@@ -66,9 +66,10 @@ def compare_suite(
     head: Sequence[TestResult],
     base: Sequence[TestResult],
     evidence: Mapping[str, Evidence] = MappingProxyType({}),
+    samples: int = 1,
 ) -> SuiteComparison:
     """All tests of one suite: those of head in their order, then the removed ones. `evidence` is by
-    test id; a fall without evidence is a regression."""
+    test id; a fall without evidence is a regression. The run takes so many samples of a test."""
     on_base = {result.eval_id: result for result in base}
     tests = [
         _compare(suite, result, on_base.pop(result.eval_id, None), evidence.get(result.eval_id))
@@ -82,8 +83,10 @@ def compare_suite(
     return SuiteComparison(
         run=suite,
         tests=tuple(tests),
-        head=summarise(suite.path, suite.name, head) if head else None,
-        base=summarise(suite.base_path, suite.name, map(as_head_scores, base)) if base else None,
+        head=summarise(suite.path, suite.name, head, samples) if head else None,
+        base=summarise(suite.base_path, suite.name, map(as_head_scores, base), samples)
+        if base
+        else None,
         score=_difference(compared, lambda sample: sample.score),
         cost=_difference(
             compared, lambda sample: sample.trace_summary.cost_usd if sample.trace_summary else None

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
 
-from agentevals_action.errors import OutputError
+from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.secrets import keeping_secrets
@@ -107,6 +107,11 @@ async def _read_head(request: ReviewRequest, configuration: ConfigurationFile) -
         folder, settings, configuration, environ, repository, is_commit=is_commit
     )
     require_decidable(settings.samples, settings.confirm, settings.alpha)
+    if settings.min_pass_all is not None and settings.samples == 1:
+        raise InvalidInput(
+            "the input `min-pass-all` needs several samples of each test, and `samples` is 1",
+            "raise `samples`, or write `min-pass-rate`",
+        )
     await check_cache(settings, folder, environ)
     loaded = await asyncio.to_thread(load_suites, checkout, run.paths if run else ())
     covered = await asyncio.to_thread(files_of_all, loaded)

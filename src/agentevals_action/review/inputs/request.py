@@ -193,6 +193,7 @@ class ReviewRequest:
             settings.confirm,
             settings.alpha,
             asks_person=bool(self.job.without_secrets),
+            min_pass_all=settings.min_pass_all,
         )
 
     @property

@@ -55,7 +55,9 @@ def find_claims(runner: RunnerEnvironment, settings: Settings) -> tuple[Job, Fir
 def read_claims(job: Job, phase: FirstPhase, settings: Settings) -> RunResults:
     """The results of the first phase. AgentEvalsError when they cannot be used."""
     results = read_archive(phase.results())
-    policy = Policy(settings.fail_on or job.fail_on, settings.min_pass_rate)
+    policy = Policy(
+        settings.fail_on or job.fail_on, settings.min_pass_rate, min_pass_all=settings.min_pass_all
+    )
     run = results.run.model_copy(
         update={
             "head_sha": job.head_sha,

@@ -10,6 +10,7 @@ from agentevals_action.reports.view.suite_table import (
     difference_lines,
     suite_table,
 )
+from agentevals_action.results.build import with_samples
 from tests.support import reviews
 
 
@@ -134,3 +135,25 @@ def test_table__the_worst_suites_come_first_and_the_others_are_counted() -> None
 def test_table__accepted_regressions_are_counted_apart() -> None:
     suite = reviews.waived(broken("a", 2), {}, {"t0": "ada"})
     assert make_table(suite).rows[0].regressed == "1 (1 accepted)"
+
+
+def test_table__the_share_that_passes_in_all_samples() -> None:
+    def suite(path: str, *flickering: str, tests: int = 2) -> SuiteComparison:
+        passed = [reviews.result(f"t{number}") for number in range(tests)]
+        fails = reviews.result("t0", "fail").samples
+        base = tuple(with_samples(row, row.samples * 2) for row in passed)
+        head = tuple(
+            with_samples(
+                row, (*row.samples, *(fails if row.eval_id in flickering else row.samples))
+            )
+            for row in passed
+        )
+        return reviews.compared(head, base, path=path, samples=2)
+
+    table = make_table(suite("a", "t0"), suite("b", tests=6), suite("c", "t0", "t1"))
+    cells = {row.name: row.pass_all for row in table.rows}
+    assert cells == {"c": "100% → 0%", "a": "100% → 50%", "b": "100%", "3 suites": "100% → 70%"}
+    assert table.has_pass_all
+    one = make_table(suite("a"), one_test(path="one"))
+    assert one.rows[-1].pass_all == "–"
+    assert not make_table(one_test()).has_pass_all

@@ -8,6 +8,7 @@ import pytest
 from agentevals_action.model.baseline import BaselineInfo, BaseSuite
 from agentevals_action.model.comparison import Outcome
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.results.build import with_samples
 from tests.support import results
 from tests.support.compared import PATH, Pair, decide, lost_gate, pair, suite
 
@@ -19,9 +20,11 @@ PASSED, FAILED, ERROR = (
     results.result(verdict=None),
 )
 GATE_FAILED = results.result(verdict="fail", gates=("safe",), failed=("safe",))
-
-
+BORDERLINE = replace(PASSED.samples[0], score=0.7, verdict="borderline")
+#: Two samples of a test that passes on average, and of one that passes in both.
+FLICKERS = with_samples(PASSED, (*PASSED.samples, BORDERLINE))
 OTHER = results.result("other")
+HOLDS = with_samples(OTHER, OTHER.samples * 2)
 OTHER_GATE_FAILED = replace(GATE_FAILED, eval_id="other")
 FAILURES, NEVER = frozenset({"failures"}), frozenset({"never"})
 NO_BASE_RESULTS = BaselineInfo(
@@ -57,6 +60,18 @@ CASES: dict[str, tuple[list[Pair], dict[str, Any], Outcome, tuple[str, ...]]] = 
         {"min_pass_rate": 1.0},
         UNKNOWN,
         ("1 test ended in an error",),
+    ),
+    "the share that passes in all samples": (
+        [(FLICKERS, PASSED), (HOLDS, OTHER)],
+        {"min_pass_all": 0.6, "samples": 2},
+        FAIL,
+        ("50% of the scored tests passed in all 2 samples, under the `min-pass-all` of 0.6",),
+    ),
+    "the share that passes in all samples is reached": (
+        [(FLICKERS, PASSED), (HOLDS, OTHER)],
+        {"min_pass_all": 0.5, "samples": 2},
+        PASS,
+        (),
     ),
     "a gate that failed on base beside a regression": (
         [(GATE_FAILED, PASSED), (OTHER_GATE_FAILED, OTHER_GATE_FAILED)],
