@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.support import command
+from tests.support import command, tool_agent
 from tests.support.repositories import Repository
 
 
@@ -28,3 +28,30 @@ def test_init__outside_git_the_advice_is_for_a_person(tmp_path: Path) -> None:
         assert done.code == 2
         assert "git init" in done.err
         assert "actions/checkout" not in done.err
+
+
+#: An agent with a client of MCP, which it uses where it has a server.
+CLIENT = """\
+import os
+import client
+if "AGENTEVALS_MCP_URL" in os.environ:
+    print(*[client.call(name, {"id": 2077}) for name in ("find_order", "refund")])
+else:
+    print("ready")
+"""
+
+
+def test_init__an_agent_that_is_a_client_of_mcp_gets_a_test_with_tools(tmp_path: Path) -> None:
+    code = Path(tool_agent.__file__).read_text("utf-8")
+    files = {"agent.py": CLIENT, "client.py": code}
+    repository = Repository.create(tmp_path / "repository", files)
+    command.run(repository.path, "init", "--command", "python3 agent.py")
+
+    done = command.run(repository.path, "run")
+    assert (done.code, done.out.count("2            0      0       0")) == (0, 1), done.out
+
+    repository.commit("the suite")
+    hasty = CLIENT.replace('"find_order", "refund"', '"refund", "find_order"')
+    repository.write({"agent.py": hasty})
+    red = command.run(repository.path, "review", "--base", "HEAD")
+    assert (red.code, "#### `refund` pass → fail" in red.out) == (1, True), red.out

@@ -48,7 +48,9 @@ _LIBRARIES = {
         r"^\s*(?:import|from) anthropic\b|['\"]@anthropic-ai/sdk['\"]", re.MULTILINE
     ),
 }
-_READ_FILES, _READ_BYTES = 500, 200_000  # of the agent's code, to find the names of its keys
+#: How a command, or the code of one, is a client of the suite's MCP server.
+_USES_TOOLS = re.compile(r"\{MCP_CONFIG\}|\bAGENTEVALS_MCP_URL\b")
+_READ_FILES, _READ_BYTES = 500, 200_000  # of the agent's code
 
 #: What builds an agent, by the file that shows it; the first that exists is used.
 _BUILDS = {
@@ -87,14 +89,16 @@ _VENDORS = {"claude": "anthropic", "gemini": "gemini"}
 @dataclass(frozen=True)
 class _Agent:
     """The user's agent as a target: `options` are the fields besides the provider. `keys` are the
-    variables of its keys, `prepare` is the command that builds it. In place of a target, `runners`
-    ask it themselves. `skills` are the paths of the tests of skills, whose judge is another
-    target; `setup` is the command that installs the agent."""
+    variables of its keys, `prepare` is the command that builds it. It `uses_tools` that a suite
+    answers, if it is a client of the suite's MCP server. In place of a target, `runners` ask it
+    themselves. `skills` are the paths of the tests of skills, whose judge is another target;
+    `setup` is the command that installs the agent."""
 
     provider: str
     options: Mapping[str, str | list[str]]
     keys: tuple[str, ...] = ()
     prepare: str = ""
+    uses_tools: bool = False
     runners: Sequence[ProposedRunner] = ()
     skills: tuple[str, ...] = ()
     setup: str = ""
@@ -192,7 +196,7 @@ def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent
     provider, field = _PROVIDERS[option]
     options: dict[str, str | list[str]] = {field: value}
     keys: tuple[str, ...] = ()
-    build = ""
+    build, uses_tools = "", False
     if option == "model":
         vendors = (vendor for start, vendor in _VENDORS.items() if value.startswith(start))
         provider = next(vendors, provider)
@@ -200,7 +204,9 @@ def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent
         options["api_key"] = f"${{{{ {keys[0]} }}}}"
     elif option != "url":
         options["cwd"] = f"/{Path.cwd().resolve().relative_to(root).as_posix()}".rstrip(".")
-        keys = tuple(dict.fromkeys(_keys(root, files)))
+        code = [*_read_code(root, files)]
+        keys = tuple(dict.fromkeys(key for text in code for key in _keys(text)))
+        uses_tools = any(_USES_TOOLS.search(text) for text in (value, *code))
         build = next((build for name, build in _BUILDS.items() if (root / name).is_file()), "")
     try:
         definition = {"name": "default", "provider": provider, **options}
@@ -213,7 +219,7 @@ def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent
         options[option] = _from_suites(value, [(root / path).parent for path in skills])
         keys = tuple(dict.fromkeys((*keys, _CLAUDE_KEY)))
         return _Agent(provider, options, keys, build, skills=skills)
-    return _Agent(provider, options, keys, build)
+    return _Agent(provider, options, keys, build, uses_tools)
 
 
 def _from_suites(command: str, folders: Sequence[Path]) -> str | list[str]:
@@ -241,17 +247,20 @@ def _watched(files: Sequence[str]) -> Iterator[str]:
             yield f"{top}/**"
 
 
-def _keys(root: Path, files: Sequence[str]) -> Iterator[str]:
-    """The names of the keys in the agent's code."""
+def _read_code(root: Path, files: Sequence[str]) -> Iterator[str]:
+    """The texts of the agent's code."""
     code = [path for path in files if _CODE.search(path) and next(_watched([path]), None)]
     for path in code[:_READ_FILES]:
         file = root / path
-        if not file.is_file() or not file.resolve().is_relative_to(root):
-            continue
-        with file.open("rb") as opened:
-            text = opened.read(_READ_BYTES).decode("utf-8", "replace")
-        yield from (name for name in _KEY.findall(text) if not is_never_passed(name))
-        yield from (name for name, library in _LIBRARIES.items() if library.search(text))
+        if file.is_file() and file.resolve().is_relative_to(root):
+            with file.open("rb") as opened:
+                yield opened.read(_READ_BYTES).decode("utf-8", "replace")
+
+
+def _keys(text: str) -> Iterator[str]:
+    """The names of the keys in a file of code."""
+    yield from (name for name in _KEY.findall(text) if not is_never_passed(name))
+    yield from (name for name, library in _LIBRARIES.items() if library.search(text))
 
 
 def _texts(
