@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from agentevals_action.suites.documents.yaml_writer import write_yaml
 from tests.support import command, tool_agent
 
 AGENT = Path(tool_agent.__file__).read_text("utf-8")
@@ -144,7 +145,7 @@ def test_replies_that_exist__answer_and_stay(tmp_path: Path) -> None:
     kinds = ("a", "forbidden", "b")
     write(tmp_path, [["count", {"kind": kind}] for kind in kinds])
     record(tmp_path, "--test", "first")
-    (tmp_path / "tools/suite.yaml").write_text(json.dumps([{"name": "count", "replies": own}]))
+    (tmp_path / "tools/suite.yaml").write_text(write_yaml([{"name": "count", "replies": own}]))
     trajectory = "{type: tool_trajectory, mode: any_order, minimums: {count: 1}}"
     write(tmp_path, [["count", {"kind": kind}] for kind in kinds], more)
     suite = (
@@ -157,7 +158,15 @@ def test_replies_that_exist__answer_and_stay(tmp_path: Path) -> None:
     done = record(tmp_path)
     assert done.code == 0, done.err
     added = {"when": {"kind": "b"}, "reply": {"calls": 1}}
-    assert entries(tmp_path) == [NEVER_CALLED, {"name": "count", "replies": [*own, added]}]
+    merged = [NEVER_CALLED, {"name": "count", "replies": [*own, added]}]
+    assert entries(tmp_path) == merged
+
+    by_hand = f"# no real orders\n{json.dumps([{'name': 'count', 'replies': own}])}\n"
+    (tmp_path / "tools/suite.yaml").write_text(by_hand)
+    done = record(tmp_path)
+    assert (tmp_path / "tools/suite.yaml").read_text() == by_hand
+    assert "tools/suite.yaml stays as you wrote it" in done.err
+    assert yaml.safe_load(done.out) == merged
 
 
 def test_nothing__is_recorded_in_ci_or_without_a_server(tmp_path: Path) -> None:

@@ -103,14 +103,22 @@ def _settings(inputs: Mapping[str, str | None]) -> Settings:
 
 
 def _write(recording: Recording, folder: Path, name: str) -> None:
+    """Writes the list and the entries. A file of entries with another layout than ours, or with
+    remarks, is somebody's work, which would be lost: what it lacks is printed."""
     entries, listing = folder / f"{name}.yaml", folder / f"{name}.tools.json"
     existing = _read(entries)
-    added = recording.add_entries(existing)
+    merged = recording.add_entries(existing)
+    added = [entry for entry in merged if entry not in existing]
     write_file(listing, [recording.listing().encode("utf-8", "replace")])
-    if added != existing:
-        write_file(entries, [write_yaml(added).encode("utf-8", "replace")])
-    server = {} if name == DEFAULT_SERVER else {"in": name}
     written = " and ".join(map(os.path.relpath, (entries, listing)))
+    if added and entries.exists() and entries.read_text("utf-8", "replace") != write_yaml(existing):
+        file = os.path.relpath(entries)
+        print(f"review {written}; {file} stays as you wrote it, and lacks:", file=sys.stderr)
+        output.print_yaml([added])
+        return
+    if added:
+        write_file(entries, [write_yaml(merged).encode("utf-8", "replace")])
+    server = {} if name == DEFAULT_SERVER else {"in": name}
     print(f"review {written}; the suite reads them with:", file=sys.stderr)
     names = {"from": f"tools/{listing.name}", **server}, {"file": f"tools/{entries.name}"}
     output.print_yaml([{"tools": [*names]}])
