@@ -26,7 +26,87 @@ PACKAGES = {
 }
 (SUITE,) = re.findall(r"^```yaml\n(# evals/EVAL.yaml\nname: refunds\n.*?)^```", PAGE, re.M | re.S)
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+#: The targets of a command and of a service, and the suite with a command.
+OF_COMMANDS, OF_SERVICE = re.findall(
+    r"^```yaml\n# .agentv/targets.yaml\n(.*?)^```", PAGE, re.M | re.S
+)
+(WITH_COMMAND,) = re.findall(
+    r"^```yaml\n(# evals/EVAL.yaml\nname: pull-requests\n.*?)^```", PAGE, re.M | re.S
+)
+
+#: Programs as the page starts them: their clients take an address and headers, and make both calls.
+CLIENT = """
+import json, os, sys, urllib.request
+
+def work(url, headers):
+    for name in ("find_order", "refund"):
+        params = {"name": name, "arguments": {"id": 2077}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request) as response:
+            text = json.load(response)["result"]["content"][0]["text"]
+    return text
+"""
+PROGRAM = f"""{CLIENT}
+if sys.argv[1:]:
+    with open(sys.argv[sys.argv.index("--mcp-config") + 1]) as file:
+        server = json.load(file)["mcpServers"]["suite"]
+    print(work(server["url"], server["headers"]))
+else:
+    headers = {{"Authorization": f"Bearer {{os.environ['AGENTEVALS_MCP_TOKEN']}}"}}
+    print(work(os.environ["AGENTEVALS_MCP_URL"], headers))
+"""
+SERVICE = f"""{CLIENT}
+import asyncio
+
+async def app(scope, receive, send):
+    if scope["type"] == "http":
+        asked = json.loads((await receive())["body"] or "{{}}")
+        text = "ready"
+        if asked:
+            headers = {{"Authorization": asked["authorization"]}}
+            text = await asyncio.to_thread(work, asked["mcp"], headers)
+        await send({{"type": "http.response.start", "status": 200, "headers": []}})
+        await send({{"type": "http.response.body", "body": text.encode()}})
+"""
+ASKS_GITHUB = """
+import subprocess
+print(subprocess.check_output("gh pr view 7 --json title", shell=True, text=True))
+"""
+
+
+def row_of(
+    folder: Path,
+    agent: str,
+    targets: str,
+    suite: str = SUITE,
+    variables: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """The row of the only test of an agent: a program, a service and a function."""
+    files = {".agentv/targets.yaml": targets, "evals/EVAL.yaml": suite}
+    places = ("agent.py", "evals/agent.py", "evals/shop/agent.py")
+    suites.write(folder, files | dict.fromkeys(places, agent))
+    words = ("run", "--output", "results.jsonl", "--env", ",".join(variables or ()))
+    done = command.run(folder, *words, env=variables, timeout=280)
+    (row,) = (json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines())
+    assert row["verdict"] == "pass", (row, done.err)
+    found: dict[str, Any] = row
+    return found
+
+
+@pytest.mark.parametrize("name", ["default", "with-variables"])
+def test_command__calls_the_tools_of_the_suite(name: str, tmp_path: Path) -> None:
+    suite = f"execution: {{target: {name}}}\n{SUITE}"
+    assert row_of(tmp_path, PROGRAM, OF_COMMANDS, suite)["candidateAnswer"] == "refunded"
+
+
+def test_service__calls_the_tools_of_the_suite(tmp_path: Path) -> None:
+    assert row_of(tmp_path, SERVICE, OF_SERVICE)["candidateAnswer"] == "refunded"
+
+
+def test_command_of_the_suite__answers_the_agent(tmp_path: Path) -> None:
+    row = row_of(tmp_path, ASKS_GITHUB, OF_COMMANDS, WITH_COMMAND)
+    assert json.loads(row["candidateAnswer"]) == {"title": "Fix"}
 
 
 @pytest.fixture(scope="module")
@@ -59,40 +139,30 @@ def calls(name: str, arguments: str, call_id: str) -> Reply:
     )
 
 
-def run(folder: Path, target: Mapping[str, Any], agent: str, script: list[Reply]) -> dict[str, Any]:
-    """The row of the page's test, of an agent whose model says this."""
-    targets = {"targets": [{"name": "default", "cwd": "/", **target}]}
-    files = {
-        ".agentv/targets.yaml": json.dumps(targets),
-        "evals/EVAL.yaml": SUITE,
-        "agent.py": agent,
-    }
-    suites.write(folder, files)
-    with OpenAIServer(script=script) as server:
-        variables = {"OPENAI_API_KEY": "sk-loopback", "OPENAI_BASE_URL": server.url}
-        words = ("run", "--output", "results.jsonl", "--env", ",".join(variables))
-        environment = {
-            **variables,
-            "PYTHONWARNINGS": "default",
-            "OPENAI_AGENTS_DISABLE_TRACING": "1",
-        }
-        done = command.run(folder, *words, env=environment, timeout=280)
-    (row,) = (json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines())
-    assert row["verdict"] == "pass", (row, done.err)
-    found: dict[str, Any] = row
-    return found
-
-
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", PACKAGES)
 def test_framework__calls_the_tools_of_the_suite(name: str, python: Path, tmp_path: Path) -> None:
-    target = {"provider": "python", "target": "agent:answer", "python": str(python)}
+    target = {
+        "name": "default",
+        "provider": "python",
+        "target": "agent:answer",
+        "python": str(python),
+    }
     order = '{"id":2077}'
     script = [
         calls("find_order", order, "call_1"),
         calls("refund", order, "call_2"),
         Reply(text="It is refunded.", fields={"model": "gpt-5-mini"}),
     ]
-    row = run(tmp_path, target, AGENTS[name], script)
+    with OpenAIServer(script=script) as server:
+        variables = {
+            "OPENAI_API_KEY": "sk-loopback",
+            "OPENAI_BASE_URL": server.url,
+            "PYTHONWARNINGS": "default",
+            "OPENAI_AGENTS_DISABLE_TRACING": "1",
+        }
+        row = row_of(tmp_path, AGENTS[name], json.dumps([target]), variables=variables)
     text = json.dumps(row)
     assert "delivered" in text
     assert "refunded" in text
