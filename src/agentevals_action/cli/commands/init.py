@@ -18,9 +18,11 @@ from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.escaping import printable
 from agentevals_action.formatting import joined
 from agentevals_action.model.quarantine import FILE as CONFIGURATION
+from agentevals_action.suites.configuration_file import read_configuration
 from agentevals_action.suites.find import find_suites, unnamed_suites
 from agentevals_action.suites.find_skills import SkillSettings, find_skill_suites
 from agentevals_action.suites.proposed_runners import ProposedRunner, propose_runners
+from agentevals_action.suites.target_use import Catalog
 from agentevals_action.system.child_environment import is_never_passed
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.tree_files import output_errors
@@ -134,13 +136,8 @@ async def command(**given: str | None) -> int:
     root, files = repository.root, (await repository.listing()).files
     options = {name: value for name, value in given.items() if value}
     found = propose_runners(root, files)
-    runners = [] if options else found
-    if runners:
-        keys = dict.fromkeys(key for runner in runners for key in runner.env)
-        agent = _Agent("", {}, tuple(keys), runners=runners)
-    else:
-        agent = _agent(options, root, files)
-    unnamed = {} if runners else unnamed_suites(root, root, files)
+    agent = _agent(options, root, files, found)
+    unnamed = {} if agent.runners else unnamed_suites(root, root, files)
     suites = (*find_suites(root, root, (), files).paths, *agent.skills, *unnamed, _SUITE)
     suite = next(iter(suites))
     texts = dict(_texts(agent, suite, root, files))
@@ -169,24 +166,44 @@ async def command(**given: str | None) -> int:
 def _missing_parts(
     agent: _Agent, root: Path, is_new: Mapping[str, bool]
 ) -> Iterator[tuple[str, str]]:
-    """What the user's own files lack, by their paths: entries of runners, and steps."""
-    for path, created in is_new.items():
-        if not created and path != _RULES and agent.runners:
-            file, is_entry = root / path, path == CONFIGURATION
-            text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
-            marks = (
-                f"results: {each.results}" if is_entry else each.install for each in agent.runners
-            )
-            if any(mark not in text for mark in marks):
-                name = "runners.yaml" if is_entry else "steps.yaml"
-                yield path, _rendered(name, _context(agent))
+    """What the user's own files lack, by their paths: entries of runners, steps, and a target for
+    the tests of skills."""
+    context = _context(agent)
+    entries = [f"results: {each.results}" for each in agent.runners]
+    for path, name, marks in (
+        (CONFIGURATION, "runners.yaml", entries),
+        (_existing_workflow(root) or _WORKFLOW, "steps.yaml", context["commands"]),
+    ):
+        file = root / path
+        text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+        if not is_new[path] and any(mark not in text for mark in marks):
+            yield path, _rendered(name, context)
+    catalog, settings = Catalog(environ=os.environ), read_configuration(root).content.skills
+    folders = [Folder(root, (root / path).parent) for path in agent.skills if not settings]
+    if blind := next((each for each in folders if not catalog.works_with_skills(each)), None):
+        targets = catalog.find_targets(blind)
+        name = "skills" if "default" in targets.entries else "default"
+        yield targets.path or _TARGETS, _rendered("targets.yaml", {**context, "name": name})
+        if name != "default":
+            yield CONFIGURATION, f"skills: {{target: {name}}}\n"
 
 
-def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent:
+def _agent(
+    given: Mapping[str, str],
+    root: Path,
+    files: Sequence[str],
+    runners: Sequence[ProposedRunner],
+) -> _Agent:
     of_skills = find_skill_suites(root, root, files, (), SkillSettings(), lambda _: True)
     skills = of_skills.paths
-    if skills and not given:
-        return _Agent("claude-cli", _CLAUDE, (_CLAUDE_KEY,), skills=skills, setup=_CLAUDE_SETUP)
+    if not given and (skills or runners):
+        own = [_CLAUDE_KEY] if skills else []
+        keys = tuple(dict.fromkeys([*(key for each in runners for key in each.env), *own]))
+        if not skills:
+            return _Agent("", {}, keys, runners=runners)
+        return _Agent(
+            "claude-cli", _CLAUDE, keys, runners=runners, skills=skills, setup=_CLAUDE_SETUP
+        )
     if len(given) != 1:
         problem = "specify one agent" if given else f"{_NO_RUNNERS}, and the agent is missing"
         raise InvalidInput(
@@ -195,7 +212,7 @@ def _agent(given: Mapping[str, str], root: Path, files: Sequence[str]) -> _Agent
     ((option, value),) = given.items()
     provider, field = _PROVIDERS[option]
     options: dict[str, str | list[str]] = {field: value}
-    keys: tuple[str, ...] = ()
+    keys = ()
     build, uses_tools = "", False
     if option == "model":
         vendors = (vendor for start, vendor in _VENDORS.items() if value.startswith(start))
@@ -270,7 +287,7 @@ def _texts(
     context = _context(agent, files)
     if not agent.runners and not agent.skills:
         yield suite, _rendered("EVAL.yaml", context)
-    if not agent.runners:
+    if not agent.runners or agent.skills:
         yield _TARGETS, _rendered("targets.yaml", context)
     yield CONFIGURATION, _rendered("agentevals.yaml", context)
     yield _existing_workflow(root) or _WORKFLOW, _rendered("workflow.yaml", context)
@@ -280,8 +297,11 @@ def _texts(
 
 def _context(agent: _Agent, files: Sequence[str] = ()) -> Mapping[str, Any]:
     """What the templates know."""
+    install = [_CLAUDE_INSTALL] if agent.setup and agent.on_runner else []
     return {
         **vars(agent),
+        "name": "default",
+        "commands": [*(runner.install for runner in agent.runners), *install],
         # JSON is YAML, whatever characters the user's texts have.
         "options": [(name, _quoted(text)) for name, text in agent.options.items()],
         "watch": [_quoted(glob) for glob in dict.fromkeys(_watched(files)) if not agent.skills],
