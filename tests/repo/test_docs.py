@@ -19,6 +19,7 @@ import yaml
 
 from agentevals_action import evaluators, settings
 from agentevals_action.model.comparison import Outcome
+from agentevals_action.model.judge import Label
 from agentevals_action.model.messages import Block
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.runners.commands import find_problems
@@ -300,6 +301,8 @@ def test_yaml__each_block_is_valid_as_a_user_s_file(block: str, tmp_path: Path) 
     data = yaml.safe_load(block)
     if block.startswith(tuple(OF_OTHERS)):
         check_file_of_other_system(block, tmp_path / "file.json")
+    elif "labels.yaml" in block.partition("\n")[0]:
+        assert [Label.model_validate(entry) for entry in data]
     elif isinstance(data, list):
         check_steps(data)
     elif data is None:

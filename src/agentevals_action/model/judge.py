@@ -1,15 +1,23 @@
-"""Judges that are measured: what a calibration found."""
+"""Judges that are measured: labels that people give to answers, and what a calibration found."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, Strict, field_validator
+from pydantic import AfterValidator, Field, Strict, field_validator, model_validator
 
 from agentevals_action.formatting import join_choices
-from agentevals_action.validation.file_model import FileModel, ListOf, NonEmpty
+from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.result import PASS_SCORE
+from agentevals_action.validation.file_model import Computed, FileModel, ListOf, NonEmpty
+
+#: What the names of label files end with; the last one has a JSON object in each row.
+LABEL_SUFFIXES = (".labels.yaml", ".labels.yml", ".labels.jsonl")
+#: `who` of a label that no person gave.
+MODEL = "model"
 
 #: The file of the calibration, in the working directory.
 CALIBRATION_FILE = "calibration.json"
@@ -22,6 +30,105 @@ JudgeKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Metric = Literal["agreement", "sensitivity", "specificity", "kappa"]
 _Count = Annotated[int, Field(ge=0)]
 _Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def is_label_file(path: str) -> bool:
+    """Whether a path is that of a file of labels."""
+    return path.endswith(LABEL_SUFFIXES)
+
+
+class Label(FileModel):
+    """A person's verdict on one answer to a test: an entry of a label file.
+
+    One that is read has its `suite`, the path of its judge in results (`evaluator`), and the
+    `digest` of its answer (`judges.labels.answer_digest`)."""
+
+    noun = "label"
+
+    suite: NonEmpty = Field(
+        default="",
+        description="Path of the suite from the repository's root. By default the suite of the "
+        "same name beside the file, or the only one there.",
+    )
+    test: NonEmpty = Field(description="The id of the test.")
+    answer: str | None = Field(default=None, description="The text of the answer.")
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] = Field(
+        default="",
+        description="In place of `answer`, the digest of an answer that results have, 64 "
+        "hexadecimal digits.",
+    )
+    evaluator: NonEmpty = Field(
+        default="",
+        description="The name of the judge, `composite/judge` of one inside another. By default "
+        "the only judge of the test.",
+    )
+    criterion: NonEmpty = Field(
+        default="", description="The id of one criterion of a `rubric`. By default all together."
+    )
+    label: Literal["pass", "fail"] | Annotated[float, Field(ge=0, le=1)] = Field(
+        description="`pass`, `fail`, or a score from 0 to 1, of which 0.8 passes."
+    )
+    who: NonEmpty = Field(
+        description="The person who gives the label. `model`: it is shown and does not count."
+    )
+    note: str | None = Field(default=None, description="The reason, for readers.")
+
+    location: Computed[Location] = Location("")
+    places: Computed[Mapping[str, Location]] = Field(default={})
+
+    @model_validator(mode="after")
+    def _has_one_answer(self) -> Self:
+        if (self.answer is None) == (not self.digest):
+            has = "neither `answer` nor" if self.answer is None else "both `answer` and"
+            advice = "write the text of the answer, or the digest of a stored one"
+            raise ValueError(f"it has {has} `digest`; {advice}")
+        return self
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What it is about: suite, test, answer, judge, criterion."""
+        return self.suite, self.test, self.digest, self.evaluator, self.criterion
+
+    @property
+    def passes(self) -> bool:
+        """Whether the answer is good: `pass`, or a score of 0.8 or more."""
+        return self.label == "pass" if isinstance(self.label, str) else self.label >= PASS_SCORE
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The `valid` labels beside suites, in the order of their files, and the errors of the others.
+    Only labels of people are in the properties."""
+
+    valid: tuple[Label, ...] = ()
+    errors: tuple[Diagnostic, ...] = ()
+
+    @cached_property
+    def _by_key(self) -> Mapping[tuple[str, ...], Sequence[Label]]:
+        found: dict[tuple[str, ...], list[Label]] = {}
+        for label in self.valid:
+            if label.who != MODEL:
+                found.setdefault(label.key, []).append(label)
+        return found
+
+    @property
+    def counted(self) -> tuple[Label, ...]:
+        """One label for each answer that people agree about."""
+        return tuple(own[0] for own in self._by_key.values() if not _differ(own))
+
+    @property
+    def conflicts(self) -> tuple[Sequence[Label], ...]:
+        """The labels of each answer that some let pass and others fail: none of them counts."""
+        return tuple(own for own in self._by_key.values() if _differ(own))
+
+    @property
+    def of_models(self) -> tuple[Label, ...]:
+        """The labels that no person gave, which do not count."""
+        return tuple(label for label in self.valid if label.who == MODEL)
+
+
+def _differ(labels: Sequence[Label]) -> bool:
+    return len({label.passes for label in labels}) > 1
 
 
 class Estimate(FileModel):

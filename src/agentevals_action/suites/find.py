@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from agentevals_action.model import path_patterns
 from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.judge import is_label_file
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.documents.yaml_reader import MAX_BYTES, read_settings_file
 from agentevals_action.suites.other_formats import other_format
@@ -85,7 +86,11 @@ def find_suites(
         chosen = [*DEFAULT_PATTERNS, *_configured(root, paths, diagnostics), *chosen]
     start = "" if below == root else below.relative_to(root).as_posix() + "/"
     inside = (
-        path for path in paths if path.startswith(start) and path.lower().endswith(_SUITE_SUFFIXES)
+        path
+        for path in paths
+        if path.startswith(start)
+        and path.lower().endswith(_SUITE_SUFFIXES)
+        and not is_label_file(path)
     )
     found = [
         path

@@ -28,7 +28,7 @@ MAX_ROW = 10_000_000
 _OTHER_SUFFIX = "name a file that ends in .yaml, .yml or .jsonl, or the `evals.json` of a skill"
 
 
-def _rows(path: Path, source: str) -> Iterator[tuple[str, int]]:
+def read_rows(path: Path, source: str) -> Iterator[tuple[str, int]]:
     """The rows of JSONL that are not blank, with their line numbers from 1; Unreadable when the
     file cannot be read, or a row is not UTF-8 or too long."""
     try:
@@ -94,7 +94,7 @@ class Sources:
 
     def _of_rows(self, path: Path, source: str) -> Iterator[WrittenTest]:
         line = 0
-        for text, line in _rows(path, source):
+        for text, line in read_rows(path, source):
             try:
                 document = read_row(text, source, line)
             except Unreadable as error:

@@ -1,5 +1,6 @@
-"""`validate`: every error of every suite and of `.agentevals.yaml`, with its location."""
+"""`validate`: every error of every suite, its labels and `.agentevals.yaml`, with its location."""
 
+import asyncio
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import load_suites, paths_argument
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option
 from agentevals_action.errors import ExitCode
+from agentevals_action.judges.labels import read_labels
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import BrokenSuite, Suite
@@ -36,7 +38,9 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
     loaded = await load_suites(inputs, paths, keeps_errors=True)
     quarantine = read_quarantines(loaded.checkout.configuration, datetime.now(UTC).date())
     checked = [(suite, await _errors(suite, loaded)) for suite in loaded.suites]
-    errors = distinct([quarantine.errors, loaded.errors, *(found for _, found in checked)])
+    labels = await asyncio.to_thread(read_labels, loaded.checkout, loaded.suites)
+    of_all = (quarantine.errors, loaded.errors, labels.errors)
+    errors = distinct([*of_all, *(found for _, found in checked)])
     of_suites = (warning for suite in loaded.valid for warning in suite.warnings)
     warnings = dict.fromkeys((*quarantine.warnings, *loaded.warnings, *of_suites))
     valid = [suite for suite, found in checked if isinstance(suite, Suite) and not found]

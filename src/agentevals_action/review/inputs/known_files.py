@@ -1,12 +1,15 @@
 """Files that no suite covers and that are known to be no part of an agent: documentation, the files
-of GitHub, and what the action itself reads and writes. Whatever else changes may be the agent's."""
+of GitHub, labels of answers, and what the action itself reads and writes. Whatever else changes may
+be the agent's."""
 
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from posixpath import normpath
 
+from agentevals_action.model.judge import CALIBRATION_FILE, is_label_file
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
@@ -74,7 +77,8 @@ class KnownFiles:
     `packages` are the folders with a manifest, and the root. `named` are documents, folders and
     suffixes (`*.md`) of documents (lower case, from `docs` or `.github` on) that other files name:
     an agent may read these. `built` are those that manifests name. `workflows` are the files of
-    GitHub that name the action. `paths` and `folders` are the action's own files."""
+    GitHub that name the action. `paths` and `folders` are the action's own files, `labelled` the
+    folders of suites, in which labels lie."""
 
     packages: frozenset[str] = frozenset({""})
     named: frozenset[str] = frozenset()
@@ -82,9 +86,12 @@ class KnownFiles:
     workflows: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset({FILE})
     folders: tuple[str, ...] = ()
+    labelled: frozenset[str] = frozenset()
 
     def __contains__(self, path: str) -> bool:
         if path in self.paths or path.startswith(self.folders):
+            return True
+        if is_label_file(path) and _folder(PurePosixPath(path)) in self.labelled:
             return True
         if path in self.workflows or _OF_AGENTS.fullmatch(path):
             return False
@@ -99,14 +106,14 @@ class KnownFiles:
 async def read_known_files(
     repository: GitRepository,
     tracked: Collection[str],
-    covered: Collection[str],
+    covered: Mapping[str, bool],
     links: Mapping[str, Sequence[str]],
     settings: Settings,
     workflow: str,
 ) -> KnownFiles:
     """The known files of a tree with these `tracked` files. Suites reference those that are
-    `covered`; `links` are symbolic links and where they lead. `workflow` is the path of the one
-    that runs, empty outside of GitHub."""
+    `covered`, and whether each belongs to suites alone; `links` are symbolic links and where they
+    lead. `workflow` is the path of the one that runs, empty outside of GitHub."""
     folders = [f"{_GITHUB}/workflows", f"{_GITHUB}/actions"]
     workflows = {*await repository.search(_ACTION, folders), workflow}
     manifests = (PurePosixPath(path) for path in tracked)
@@ -136,7 +143,9 @@ async def read_known_files(
     while found_now := [name for name in waiting if _is_named(name, named)]:
         waiting = [name for name in waiting if name not in found_now]
         named.update(name for document in found_now for name in by_document[document])
+    of_suites = {PurePosixPath(path) for path, is_own in covered.items() if is_own}
     own = {FILE, *filter(None, [settings.baseline_file])}
+    own.add(normpath(f"{settings.working_directory}/{CALIBRATION_FILE}"))
     written = {settings.report_dir, *filter(None, [settings.cache_dir])}
     return KnownFiles(
         frozenset(packages),
@@ -145,6 +154,7 @@ async def read_known_files(
         frozenset(workflows),
         frozenset(own),
         tuple(f"{folder}/" for folder in written),
+        frozenset(map(_folder, of_suites)),
     )
 
 

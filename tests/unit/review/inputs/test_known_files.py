@@ -35,7 +35,8 @@ async def read(
     settings = Settings.from_environ({f"INPUT_{name}": text for name, text in inputs.items()})
     tracked = (await repository.listing()).tracked
     workflow = ".github/workflows/own.yml"
-    return await read_known_files(repository, tracked, covered, links or {}, settings, workflow)
+    own = dict.fromkeys(covered, True)
+    return await read_known_files(repository, tracked, own, links or {}, settings, workflow)
 
 
 def known(folder: Path, files: dict[str, str], **options: Any) -> KnownFiles:
@@ -80,6 +81,9 @@ def known(folder: Path, files: dict[str, str], **options: Any) -> KnownFiles:
         (".github/copilot-instructions.md", False),
         (".github/skills/refund/SKILL.md", False),
         (".github/ISSUE_TEMPLATE/bug.md", True),
+        ("calibration.json", True),
+        ("src/calibration.json", False),
+        ("nodes.labels.yaml", False),
     ],
 )
 def test_known_files__are_documentation_by_place_and_the_action_s_own(
