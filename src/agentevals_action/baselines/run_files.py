@@ -108,6 +108,7 @@ def _reduced(result: TestResult, keep: int | None) -> TestResult:
         evaluator_results=(),
         samples=samples,
         declared=(),
+        suite_samples=(),
         input_messages=asked,
     )
 

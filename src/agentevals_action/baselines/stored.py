@@ -124,7 +124,7 @@ class StoredSource:
                 continue
             result = described.with_samples(by_id[name], samples)
             fingerprint = result.fingerprint if self.stored else expected[name]
-            results.append(_shown(replace(result, fingerprint=fingerprint)))
+            results.append(_shown(replace(result, fingerprint=fingerprint, suite_samples=())))
         if errored:
             raise Unavailable(f"{_names(errored)} ended in an error there")
         return tuple(results)

@@ -181,7 +181,9 @@ class TestResult:
     suite's mean; `unconfirmed` states why some of them are missing. If the change edits what scores
     them, a result of base has the result of the same answers `by_head`'s evaluators, one of head
     that `by_base`'s. A result of another arm has the name of its `variant`, and in `declared` the
-    samples of the suite as declared that were taken with its fresh ones."""
+    samples of the suite as declared that were taken with its fresh ones. `suite_samples` were taken
+    again to confirm something about the suite as a whole, errors included: nothing of the test
+    follows from them but what it `spent`."""
 
     __test__ = False  # pytest: not a test case
 
@@ -214,6 +216,7 @@ class TestResult:
     by_base: "TestResult | None" = Field(default=None, exclude_if=lambda result: result is None)
     variant: str = Field(default="", exclude_if=lambda name: not name)
     declared: tuple[SampleResult, ...] = Field(default=(), exclude_if=lambda taken: not taken)
+    suite_samples: tuple[SampleResult, ...] = Field(default=(), exclude_if=lambda taken: not taken)
 
     @property
     def key(self) -> Key:

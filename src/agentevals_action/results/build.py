@@ -110,6 +110,13 @@ def extended(result: TestResult, fresh: Sequence[SampleResult], problem: str = "
     return replace(result, **totals)
 
 
+def with_suite_samples(result: TestResult, taken: Sequence[SampleResult]) -> TestResult:
+    """A result with samples that confirm something about its suite: they change what it cost and
+    nothing else."""
+    spent = total_spending((result.spent, *(sample.spent for sample in taken)))
+    return replace(result, suite_samples=(*result.suite_samples, *taken), spent=spent)
+
+
 def without_fresh(result: TestResult) -> TestResult:
     """A result without the samples of a confirmation."""
     if not result.fresh_samples:

@@ -80,6 +80,11 @@ def test_row__has_one_answer_and_what_its_evaluators_decided() -> None:
     assert answers(stored(sample("first"), sample("confirms", role="fresh"))) == ["first", ""]
 
 
+def test_row__has_no_samples_that_confirmed_something_about_another_arm_or_the_suite() -> None:
+    row = stored(sample("a"), declared=(sample("b"),), suite_samples=(sample("c"),))
+    assert (row.declared, row.suite_samples) == ((), ())
+
+
 def test_row__an_answer_that_is_too_large_or_too_deep_is_left_out() -> None:
     assert answers(stored(sample("small"), sample("x" * ANSWER_BYTES))) == ["small", ""]
     deep: Any = 1

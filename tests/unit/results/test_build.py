@@ -1,12 +1,15 @@
 """Results of tests, and those that are extended by the fresh samples of a confirmation."""
 
 from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
-from agentevals_action.results.build import extended, test_result
+from agentevals_action.model.usage import Spending
+from agentevals_action.results.build import extended, test_result, with_suite_samples
+from agentevals_action.results.summary import summarise
 from tests.support import suites
 
 test_result.__test__ = False  # type: ignore[attr-defined]  # pytest: not a test case
@@ -51,6 +54,16 @@ def test_extended__the_majority_of_the_fresh_samples_decides_about_gates(
     assert result.gates_failed == gates
     assert (result.verdict == "fail") == bool(gates)
     assert len(result.fresh_samples) == len(fresh)
+
+
+def test_suite_samples__count_in_what_the_test_spent_and_nowhere_else() -> None:
+    result = extended(first(PASS), [PASS])
+    fails = replace(failing("a"), score=0.0, spent=Spending(cost_usd=0.5, replies=2))
+    taken = with_suite_samples(result, [fails, fails])
+    assert taken == replace(result, suite_samples=(fails, fails), spent=taken.spent)
+    assert (taken.spent.cost_usd, taken.spent.replies) == (1.0, 4)
+    paid, free = (summarise("EVAL.yaml", "suite", [row], 1) for row in (taken, result))
+    assert paid == replace(free, spent=taken.spent)
 
 
 def test_test_result__names_the_files_and_images_of_a_question(tmp_path: Path) -> None:

@@ -105,7 +105,9 @@ def spent_by_review(review: Review) -> Spending:
             parts += [
                 sample
                 for test in suite.tests
-                if test.evidence
-                for sample in test.evidence.base_samples
+                for sample in (
+                    *(test.evidence.base_samples if test.evidence else ()),
+                    *(test.base.suite_samples if test.base else ()),
+                )
             ]
     return total_spending(part.spent for part in parts)

@@ -13,6 +13,7 @@ from agentevals_action.reports.view.cost import (
     spending_sentence,
     spent_by_review,
 )
+from agentevals_action.results.build import with_suite_samples
 from tests.support import reviews
 
 UNKNOWN = AgentCost()
@@ -119,3 +120,13 @@ def test_spent__stored_results_cost_nothing_but_their_fresh_samples_do() -> None
     assert spent.cost_usd == pytest.approx(1.25)
     again = replace(suite, run=replace(suite.run, base=BaseSuite(BaselineOrigin("rerun"))))
     assert spent_by_review(reviews.review(again)).cost_usd == pytest.approx(7.25)
+
+
+@pytest.mark.parametrize(("source", "paid"), [("branch", 1.25), ("rerun", 8.25)])
+def test_spent__samples_that_confirm_something_about_a_suite_cost(source: str, paid: float) -> None:
+    fresh = replace(reviews.result("a").samples[0], spent=Spending(0.5, replies=1))
+    head, base = (
+        (with_suite_samples(reviews.result("a", cost_usd=cost), [fresh]),) for cost in (0.25, 7.0)
+    )
+    suite = reviews.compared(head, base, origin=BaselineOrigin(source))
+    assert spent_by_review(reviews.review(suite)).cost_usd == pytest.approx(paid)
