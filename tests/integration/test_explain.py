@@ -79,6 +79,22 @@ def test_explain__inputs_choose_target_and_judge(folder: Path) -> None:
     assert (first["timeout_seconds"], second["timeout_seconds"]) == (60, 7)
 
 
+def test_explain__several_judges_are_all_named(tmp_path: Path) -> None:
+    judge = "{type: llm_judge, targets: [judge, model], samples: 3, aggregate: majority}"
+    suite = f"name: suite\ntests: [{{id: a, input: q, criteria: c, assert: [{judge}]}}]\n"
+    suites.write(tmp_path, {".agentv/targets.yaml": TARGETS, "EVAL.yaml": suite})
+
+    shown = yaml.safe_load(command.run(tmp_path, "explain", "a").out)
+
+    (evaluator,) = shown["evaluators"]
+    assert evaluator["judges"] == ["judge", "model"]
+    assert (evaluator["samples"], evaluator["aggregate"]) == (3, "majority")
+    assert shown["reasons"]["judges"] == (
+        "judge (mock, .agentv/targets.yaml:3:5), the evaluator's `target`: llm_judge; "
+        "model (mock, .agentv/targets.yaml:4:5), the evaluator's `target`: llm_judge"
+    )
+
+
 def test_explain__text_is_redacted_and_commands_neither_terminal_nor_runner(folder: Path) -> None:
     text = (
         "name: suite\ntests:\n  - id: a\n    criteria: c\n"

@@ -74,6 +74,8 @@ TARGETS = """\
 - {name: haiku, extends: default}
 - {name: long-prompt, extends: default}
 - {name: judge, provider: mock, responses: [{pattern: '.*', response: x}]}
+- {name: gpt, extends: judge}
+- {name: gemini, extends: judge}
 """
 #: What the project's own check and its reader run, not its tests: they install, and the second is
 #: the tests themselves.

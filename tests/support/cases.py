@@ -26,7 +26,7 @@ from agentevals_action.validation.file_model import FileModel
 HERE = Location("evals/EVAL.yaml", 7, 3)
 
 
-async def no_judge(evaluator: Evaluator, messages: Sequence[Message]) -> Trace:
+async def no_judge(evaluator: Evaluator, messages: Sequence[Message], number: int) -> Trace:
     """For evaluators that must not ask anybody."""
     raise AssertionError(f"{evaluator.name} asked a judge")
 
@@ -40,7 +40,7 @@ def replying(*replies: str, heard: list[str] | None = None) -> Ask:
     """A judge that gives these replies in turn; `heard` collects what it was sent, as text."""
     left = list(replies)
 
-    async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> Trace:
+    async def ask(evaluator: Evaluator, messages: Sequence[Message], number: int) -> Trace:
         if heard is not None:
             heard.append(prompt_text(messages))
         return reply(left.pop(0))
@@ -48,7 +48,7 @@ def replying(*replies: str, heard: list[str] | None = None) -> Ask:
     return ask
 
 
-async def echo(evaluator: Evaluator, messages: Sequence[Message]) -> Trace:
+async def echo(evaluator: Evaluator, messages: Sequence[Message], number: int) -> Trace:
     """A judge that says back what it was sent, as `cat` does."""
     return reply(prompt_text(messages))
 

@@ -154,9 +154,9 @@ class Attempts:
     async def _score(self, attempt: Attempt, work: Work) -> SampleResult:
         """The scores of an agent's work."""
 
-        async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> Trace:
-            judge, own = _judge(attempt, evaluator), evaluator.judge_temperature()
-            reply = await self._call_judge(attempt, judge, messages, temperature=own)
+        async def ask(evaluator: Evaluator, messages: Sequence[Message], number: int) -> Trace:
+            judge, own = _judge(attempt, evaluator, number), evaluator.judge_temperature()
+            reply = await self._call_judge(attempt, judge, messages, number, own)
             return replace(reply, model=reply.model or judge.name)
 
         case = Case(
@@ -264,10 +264,10 @@ def _about_reply(trace: Trace) -> Iterator[str]:
         )
 
 
-def _judge(attempt: Attempt, evaluator: Evaluator) -> Target:
+def _judge(attempt: Attempt, evaluator: Evaluator, number: int = 0) -> Target:
     suite = attempt.suite
-    choice = suite.judge_choice(evaluator, suite.find_agent(attempt.test))
-    return _target(suite, choice.name, "judge")
+    choices = suite.judge_choices(evaluator, suite.find_agent(attempt.test))
+    return _target(suite, choices[number % len(choices)].name, "judge")
 
 
 def _target(suite: Suite, name: str | None, role: str) -> Target:

@@ -40,6 +40,7 @@ class _Side:
         if was_gate:  # that a gate is none any more is listed as a removed gate
             described["threshold"] = None
         kept = {name: part for name, part in described.items() if name not in _OF_THEIR_OWN}
+        kept["judges"] = max(len(evaluator.judge_names()), 1)
         return digest(kept, is_ordered=False)
 
     def target(self, target: Target, *, is_judge: bool) -> str:
@@ -148,11 +149,10 @@ def _edits_of_test(head: _Side, base: _Side) -> Iterator[Edit]:
             now = head.evaluator(evaluator, was_gate=was_gate)
             if now != base.evaluator(before, was_gate=was_gate):
                 yield Edit(kind, path, "changed", evaluator.location)
-            judges = [
-                side.suite.find_judge(each, side.agent)
-                for side, each in ((head, evaluator), (base, before))
-            ]
-            yield from _edits_of_target(head, judges[0], base, judges[1], is_judge=True)
+            judges = head.suite.find_judges(evaluator, head.agent)
+            judges_before = base.suite.find_judges(before, base.agent)
+            for judge, earlier in zip(judges, judges_before, strict=False):
+                yield from _edits_of_target(head, judge, base, earlier, is_judge=True)
         elif above and (above in evaluators) != (above in on_base):
             continue  # the evaluator around it is listed
         elif path in evaluators:

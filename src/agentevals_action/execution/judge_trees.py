@@ -102,8 +102,9 @@ def needs_judge_tree(suite: Suite) -> bool:
 def _runs_program(suite: Suite, test: Test, evaluator: Evaluator) -> bool:
     if evaluator.runs_programs:
         return True
-    judge = suite.find_judge(evaluator, suite.find_agent(test))
-    return judge is not None and judge.runs_programs
+    return any(
+        judge.runs_programs for judge in suite.find_judges(evaluator, suite.find_agent(test))
+    )
 
 
 def _is_module(path: Path) -> bool:

@@ -163,17 +163,15 @@ class TestsDescription(SuiteDescription):
             "options": _with_contents(evaluator.own_fields(), dict(files), named),
             "beside": [file for file in files if file[0] not in named],
             "imports": self._named_contents(imported),
-            "judge": self.target_digest(self._suite.find_judge(evaluator, agent)),
+            "judge": self._judge_digests(evaluator, agent),
             "evaluators": [self.evaluator(inner, agent) for inner in evaluator.children()],
         }
 
     def judge_key(self, test: Test, evaluator: Evaluator) -> str:
         """The digest of a way of judging: the prompt, its parameters, and the target. What a test
         asks of it is no part of that, so that it can be measured over many tests."""
-        judge = self._suite.find_judge(evaluator, self._suite.find_agent(test))
-        return compute_digest(
-            [evaluator.type, evaluator.judging(), evaluator.config, self.target_digest(judge)]
-        )
+        judges = self._judge_digests(evaluator, self._suite.find_agent(test))
+        return compute_digest([evaluator.type, evaluator.judging(), evaluator.config, judges])
 
     def target(self, target: Target) -> dict[str, Any]:
         """The definition of a target with the values of its variables: another model in a variable
@@ -191,6 +189,11 @@ class TestsDescription(SuiteDescription):
             files = [self._content(path) for path in paths]
             self._targets[target.name] = compute_digest([self.target(target), files])
         return self._targets[target.name]
+
+    def _judge_digests(self, evaluator: Evaluator, agent: Target | None) -> Any:
+        """The digest of the judge, None if there is none; a list for several judges."""
+        digests = [*map(self.target_digest, self._suite.find_judges(evaluator, agent))]
+        return digests if len(evaluator.judge_names()) > 1 else next(iter(digests), None)
 
     def _shared_evaluator(self, evaluator: Evaluator, agent: Target | None) -> Mapping[str, Any]:
         if evaluator.origin != "suite":

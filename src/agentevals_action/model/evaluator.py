@@ -104,9 +104,10 @@ class Task(FileModel):
     metadata: Data = Field(default={}, description="Anything; passed on to evaluators.")
 
 
-#: Sends messages to the evaluator's judge and returns its reply; `model` is known: the name of the
-#: target if the reply gives none. Raises AttemptError of kind `judge` or `timeout`.
-Ask = Callable[["Evaluator", Sequence[Message]], Awaitable[Trace]]
+#: Sends messages to a judge of the evaluator and returns its reply; `model` is known: the name of
+#: the target if the reply gives none. The number is that of the judgement, from 0: the judges are
+#: asked in turn. Raises AttemptError of kind `judge` or `timeout`.
+Ask = Callable[["Evaluator", Sequence[Message], int], Awaitable[Trace]]
 
 
 @dataclass(frozen=True)
@@ -164,8 +165,8 @@ class Evaluator(FileModel):
     `asks_judge`, the field `target` names a judge; with `runs_programs`, it runs a program of the
     repository. With `passes_fields`, unknown fields are part of `config`.
 
-    `location` is that of its entry, `target_location` that of its judge's name. `files` are those
-    that it names."""
+    `location` is that of its entry, `target_locations` those of its judges' names. `files` are
+    those that it names."""
 
     noun = "evaluator"
 
@@ -204,7 +205,7 @@ class Evaluator(FileModel):
 
     origin: Computed[Origin] = "test"
     location: Computed[Location] = Location("")
-    target_location: Computed[Location | None] = None
+    target_locations: Computed[tuple[Location, ...]] = ()
     files: Computed[tuple[NamedFile, ...]] = ()
 
     @model_validator(mode="after")
@@ -276,9 +277,9 @@ class Evaluator(FileModel):
         """Whether a model reads the test's `criteria` for its score."""
         return False
 
-    def judge_name(self) -> str | None:
-        """Name of the target that judges, if it names one."""
-        return None
+    def judge_names(self) -> Sequence[str]:
+        """Names of the targets that judge, if it names them."""
+        return ()
 
     def judge_temperature(self) -> float | None:
         """The temperature that the judge is asked with; None for the target's own."""

@@ -1,7 +1,7 @@
 """A suite and its tests, as the whole program uses them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -320,11 +320,12 @@ class Suite(FileModel):
     def judges(self) -> frozenset[str | None]:
         """The names of the targets that judge for evaluators that name none."""
         return frozenset(
-            self.judge_choice(inner, self.find_agent(test)).name
+            choice.name
             for test in self.tests
             for evaluator in test.evaluators
             for inner in evaluator.walk()
-            if inner.needs_judge() and not inner.judge_name()
+            if inner.needs_judge() and not inner.judge_names()
+            for choice in self.judge_choices(inner, self.find_agent(test))
         )
 
     @property
@@ -366,14 +367,16 @@ class Suite(FileModel):
         """The target that answers a test; None if it is not declared."""
         return self.targets.get(self.choose_target(test))
 
-    def judge_choice(self, evaluator: Evaluator, agent: Target | None) -> Choice:
-        """Which target judges for an evaluator of an agent's answers, and why."""
-        return self.targets.judge_choice(evaluator.judge_name(), agent)
+    def judge_choices(self, evaluator: Evaluator, agent: Target | None) -> Sequence[Choice]:
+        """Which targets judge for an evaluator of an agent's answers, and why; at least one."""
+        names = evaluator.judge_names() or (None,)
+        return tuple(self.targets.judge_choice(name, agent) for name in names)
 
-    def find_judge(self, evaluator: Evaluator, agent: Target | None) -> Target | None:
-        """The target that judges for an evaluator; None if it needs none, or it is not declared."""
-        name = self.judge_choice(evaluator, agent).name
-        return self.targets.get(name) if evaluator.needs_judge() else None
+    def find_judges(self, evaluator: Evaluator, agent: Target | None) -> Sequence[Target]:
+        """The targets that judge for an evaluator, as far as they are declared; none if it needs
+        none."""
+        choices = self.judge_choices(evaluator, agent) if evaluator.needs_judge() else ()
+        return tuple(judge for each in choices if (judge := self.targets.get(each.name)))
 
     def is_deterministic(self, test: Test) -> bool:
         """Whether the agent and all evaluators of a test give the same result each time, so that
@@ -391,8 +394,8 @@ class Suite(FileModel):
     def _gives_same_score(self, evaluator: Evaluator, agent: Target) -> bool:
         if not evaluator.needs_judge():
             return evaluator.deterministic
-        judge = self.find_judge(evaluator, agent)
-        return evaluator.asks_judge and judge is not None and judge.deterministic
+        judges = self.find_judges(evaluator, agent)
+        return evaluator.asks_judge and bool(judges) and all(each.deterministic for each in judges)
 
 
 @dataclass(frozen=True)

@@ -177,12 +177,17 @@ class FileReader(FileContext):
         return self.positions.of(container) if key == "" else self.positions.value(container, key)
 
     def computed(self, data: dict[str, Any]) -> Mapping[str, Any]:
-        """Where an object begins, and names its judge; its folder; who declares it."""
+        """Where an object begins, and names its target or targets; its folder; who declares it."""
+        several = data.get("targets")
+        locations = [self.positions.value(data, "target")] if "target" in data else []
+        if isinstance(several, list):
+            locations += [self.positions.value(several, index) for index in range(len(several))]
         return {
             "location": self.positions.of(data),
             "home": self.path,
             "origin": self.origin,
-            "target_location": self.positions.value(data, "target") if "target" in data else None,
+            "target_location": locations[0] if locations else None,
+            "target_locations": tuple(locations),
         }
 
     def error(self, location: Location, problem: str, advice: str = "") -> None:

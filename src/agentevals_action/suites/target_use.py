@@ -159,8 +159,14 @@ class TargetUse:
         self._diagnostics.error(location, problem, advice)
 
     def judge(self, evaluator: Evaluator, agent: str | None) -> None:
-        """Adds an error when an evaluator that asks a judge has none."""
-        own = evaluator.judge_name()
+        """Adds an error for each judge of an evaluator that it does not have."""
+        places = dict(enumerate(evaluator.target_locations))
+        for index, name in enumerate(evaluator.judge_names() or (None,)):
+            self._judge(evaluator, agent, name, places.get(index))
+
+    def _judge(
+        self, evaluator: Evaluator, agent: str | None, own: str | None, place: Location | None
+    ) -> None:
         if not self._file.is_complete or (agent is None and not own):
             return
         choice = self.table.judge_choice(own, self.table.get(agent))
@@ -173,7 +179,7 @@ class TargetUse:
             advice = f"write `judge_target` in {self._file.path}{here}"
             self._diagnostics.error(evaluator.location, problem, advice)
             return
-        location, problem = evaluator.target_location, _MISSING
+        location, problem = place, _MISSING
         if choice.reason == "input":
             location, problem = self._start, "the input `judge-target` names"
         elif choice.reason == "judge_target":

@@ -165,13 +165,14 @@ def _evaluator(
     evaluator: Evaluator, gates: Iterable[Gate], suite: Suite, agent: Target | None
 ) -> dict[str, Any]:
     named = {"name": evaluator.name, "type": evaluator.type, "location": str(evaluator.location)}
-    others = (*named, "written_type", "target_location")
+    others = (*named, "written_type", "target_locations")
     computed = {**dict.fromkeys(others, True), **_PART_OF_FILES}
     data = named | evaluator.model_dump(mode="json", exclude_defaults=True, exclude=computed)
     if places := {gate.name: str(gate.location) for gate in gates}:
         data["gates"] = places
     if evaluator.needs_judge():
-        data["judge"] = suite.judge_choice(evaluator, agent).name
+        judges = [choice.name for choice in suite.judge_choices(evaluator, agent)]
+        data |= {"judges": judges} if len(judges) > 1 else {"judge": judges[0]}
     if children := evaluator.children():
         data["evaluators"] = [_evaluator(child, child.gates(), suite, agent) for child in children]
     return data
@@ -197,9 +198,9 @@ def _reasons(suite: Suite, test: Test, agent: Choice, settings: Settings) -> dic
     for evaluator in test.evaluators:
         origins.setdefault(_ORIGINS[evaluator.origin], []).append(evaluator.name)
         for inner in filter(Evaluator.needs_judge, evaluator.walk()):
-            judge = suite.judge_choice(inner, suite.find_agent(test))
-            why = f"{_described(suite, judge.name)}, {_JUDGE_REASONS[judge.reason]}"
-            judges.setdefault(why, []).append(inner.name)
+            for judge in suite.judge_choices(inner, suite.find_agent(test)):
+                why = f"{_described(suite, judge.name)}, {_JUDGE_REASONS[judge.reason]}"
+                judges.setdefault(why, []).append(inner.name)
     timeout = "the input `timeout`" if "timeout" in settings.model_fields_set else "default"
     for owner in (suite, test):
         if owner.timeout_seconds is not None:

@@ -1,10 +1,15 @@
 """`llm_judge`: a model scores the answer from 0 to 1."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
 from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.judges.produced_files import find_produced_files
-from agentevals_action.evaluators.judges.prompts import PromptedEvaluator, prompt_variables
+from agentevals_action.evaluators.judges.prompts import prompt_variables
 from agentevals_action.evaluators.judges.replies import ask_judge, read_score
 from agentevals_action.evaluators.judges.rubric import Rubric
+from agentevals_action.evaluators.judges.votes import VotingEvaluator, known_value, nearest
 from agentevals_action.model.evaluator import Case
 from agentevals_action.model.result import Score
 
@@ -14,7 +19,7 @@ _FORM = (
 )
 
 
-class LlmJudge(PromptedEvaluator):
+class LlmJudge(VotingEvaluator):
     """A model reads the answer and gives a score from 0 to 1; `target` names the model, otherwise
     it is the judge target."""
 
@@ -38,4 +43,10 @@ class LlmJudge(PromptedEvaluator):
                 "Write `criteria`, or a `prompt`.",
             )
         prompt = self.compose(variables, _FORM)
-        return await ask_judge(case.ask, self, prompt, _FORM, ("score",), read_score, pictures)
+        judge = partial(ask_judge, case.ask, self, prompt, _FORM, ("score",), read_score, pictures)
+        return await self.vote(judge)
+
+    def combine(self, judgements: Sequence[Score]) -> Score:
+        """The score of the vote, with the reasons of the judgement next to it."""
+        value = self.aggregate_scores([*map(known_value, judgements)], self.is_good)
+        return replace(nearest(judgements, value), value=value)

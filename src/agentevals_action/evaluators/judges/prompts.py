@@ -104,9 +104,9 @@ class PromptedEvaluator(Evaluator):
         text = self._text
         return text is None or "criteria" in templating.unknown_variables(text, frozenset())
 
-    def judge_name(self) -> str | None:
+    def judge_names(self) -> Sequence[str]:
         """The field `target`."""
-        return self.target
+        return (self.target,) if self.target else ()
 
     def judge_temperature(self) -> float | None:
         """The field."""

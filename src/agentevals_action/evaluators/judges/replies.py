@@ -38,23 +38,25 @@ async def ask_judge(
     keys: Collection[str],
     read: Callable[[Mapping[str, Any]], Score],
     pictures: Sequence[Block] = (),
+    number: int = 0,
 ) -> Score:
     """Sends a prompt, with pictures, as the only user message and reads the last JSON object with
-    one of the keys in the reply. The score has the name of the model.
+    one of the keys in the reply, for the judgement of this number. The score has the name of the
+    model.
 
     If `read` raises UnreadableReply, the judge is asked once more, with `form` as the description
     of the reply, which must not be valid JSON. AttemptError of kind `judge` if the second reply
     cannot be read either."""
     content = (Block("text", prompt), *pictures) if pictures else prompt
     question = Message("user", content)
-    reply = await ask(evaluator, (question,))
+    reply = await ask(evaluator, (question,), number)
     try:
         return _read(reply, keys, read)
     except UnreadableReply as error:
         text = reply.output[:_REPEATED]
         first = (Message("assistant", text),) if text.strip() else ()
         repair = Message("user", _REPAIR.format(problem=error, form=form))
-        reply = await ask(evaluator, (question, *first, repair))
+        reply = await ask(evaluator, (question, *first, repair), number)
     try:
         return _read(reply, keys, read)
     except UnreadableReply as error:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
@@ -21,8 +22,9 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.evaluators.base import require
 from agentevals_action.evaluators.json.objects import UnreadableReply
 from agentevals_action.evaluators.judges.produced_files import find_produced_files
-from agentevals_action.evaluators.judges.prompts import PromptedEvaluator, prompt_variables
+from agentevals_action.evaluators.judges.prompts import prompt_variables
 from agentevals_action.evaluators.judges.replies import JudgeReplyModel, ask_judge, validate_reply
+from agentevals_action.evaluators.judges.votes import VotingEvaluator, known_value, nearest
 from agentevals_action.formatting import list_paths
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.evaluator import Case
@@ -224,7 +226,7 @@ def _with_ids(criteria: tuple[Criterion, ...]) -> tuple[Criterion, ...]:
     return named
 
 
-class Rubric(PromptedEvaluator):
+class Rubric(VotingEvaluator):
     """A model checks each criterion: met or not, or 0-10 if it has `score_ranges`; the score is
     the weighted mean."""
 
@@ -253,11 +255,36 @@ class Rubric(PromptedEvaluator):
         variables = prompt_variables(case, [criterion.model_dump() for criterion in self.rubrics])
         prompt = self.compose({**variables, "unseen_files": unseen}, _FORM)
         read = partial(read_checks, criteria=self.rubrics, may_skip=bool(unseen))
-        score = await ask_judge(case.ask, self, prompt, _FORM, ("checks",), read, pictures)
-        if len(score.hits) + len(score.misses) < len(self.rubrics):
+        score = await self.vote(
+            partial(ask_judge, case.ask, self, prompt, _FORM, ("checks",), read, pictures)
+        )
+        if len(score.details["checks"]) < len(self.rubrics):
             about = f"criteria about files that a judge cannot see ({list_paths(unseen)})"
             case.notice(f"test `{case.test.id}`: {about} are not scored")
         return score
+
+    def combine(self, judgements: Sequence[Score]) -> Score:
+        """The score of the votes on each criterion, among the judgements that have it."""
+        by_id: dict[str, list[Mapping[str, Any]]] = {}
+        for judgement in judgements:
+            for check in judgement.details["checks"]:
+                by_id.setdefault(check["id"], []).append(check)
+        asked = [(each, by_id[each.name]) for each in self.rubrics if each.name in by_id]
+        score = _score_checks([(each, *self._vote_on(each, checks)) for each, checks in asked])
+        disputed = filter(None, (_describe_split(each, checks) for each, checks in asked))
+        reasons = (*disputed, nearest(judgements, known_value(score)).reasoning)
+        return replace(score, reasoning=" ".join(filter(None, reasons)))
+
+    def _vote_on(
+        self, criterion: Criterion, checks: Sequence[Mapping[str, Any]]
+    ) -> tuple[float, str]:
+        """The score of a criterion, and the reason of the judgement next to it."""
+        score = self.aggregate_scores(
+            [check["score"] for check in checks],
+            lambda score: criterion.is_hit(score) is not self.negate,
+        )
+        shown = min(checks, key=lambda check: abs(float(check["score"]) - score))
+        return score, shown["reasoning"]
 
     def judging(self) -> Mapping[str, Any]:
         """With its criteria if they are those of the suite."""
@@ -326,20 +353,34 @@ def read_checks(
     ]
     if not asked:
         raise AttemptError("judge", "the judge sees no file that the criteria are about")
-    scored = [(each, _read_check(checks[each.name], each)) for each in asked]
+    scored = [
+        (each, _read_check(checks[each.name], each), checks[each.name].reasoning or "")
+        for each in asked
+    ]
+    return replace(_score_checks(scored), reasoning=reply.overall_reasoning or "")
+
+
+def _score_checks(scored: Sequence[tuple[Criterion, float, str]]) -> Score:
+    """The score of criteria, each with its score (0-1) and the reason."""
     return Score(
-        value=weighted_mean([(score, each.weight) for each, score in scored]),
-        gates_failed=tuple(each.name for each, score in scored if not each.holds(score)),
-        hits=tuple(each.describe(score) for each, score in scored if each.is_hit(score)),
-        misses=tuple(each.describe(score) for each, score in scored if not each.is_hit(score)),
-        reasoning=reply.overall_reasoning or "",
+        value=weighted_mean([(score, each.weight) for each, score, _ in scored]),
+        gates_failed=tuple(each.name for each, score, _ in scored if not each.holds(score)),
+        hits=tuple(each.describe(score) for each, score, _ in scored if each.is_hit(score)),
+        misses=tuple(each.describe(score) for each, score, _ in scored if not each.is_hit(score)),
         details={
             "checks": [
-                {"id": each.name, "score": score, "reasoning": checks[each.name].reasoning or ""}
-                for each, score in scored
+                {"id": each.name, "score": score, "reasoning": reasoning}
+                for each, score, reasoning in scored
             ]
         },
     )
+
+
+def _describe_split(criterion: Criterion, checks: Sequence[Mapping[str, Any]]) -> str:
+    """How many judgements have a criterion as met, empty if all agree."""
+    met = sum(criterion.is_hit(check["score"]) for check in checks)
+    is_split = 0 < met < len(checks)
+    return f"{criterion.name}: met in {met} of {len(checks)}." if is_split else ""
 
 
 def _is_skipped(reply: Opinion) -> bool:

@@ -24,7 +24,7 @@ def asked(ask: Ask, prompt: str = "Judge it.") -> float | None:
 def test_prompt__goes_out_alone() -> None:
     heard: list[Sequence[Message]] = []
 
-    async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> Trace:
+    async def ask(evaluator: Evaluator, messages: Sequence[Message], number: int) -> Trace:
         heard.append(messages)
         return cases.reply('{"score": 0.5}')
 

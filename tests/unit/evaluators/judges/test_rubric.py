@@ -260,7 +260,7 @@ def test_files__a_picture_is_shown_and_what_is_unseen_is_not_scored(
     asked: list[Message] = []
     notices: list[str] = []
 
-    async def ask(evaluator: Evaluator, messages: Sequence[Message]) -> Trace:
+    async def ask(evaluator: Evaluator, messages: Sequence[Message], number: int) -> Trace:
         asked.extend(messages)
         checks = [met("a"), {"id": "b", "satisfied": second}]
         return cases.reply(json.dumps({"checks": checks}))
