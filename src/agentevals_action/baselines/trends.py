@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from agentevals_action.model.baseline import StoredRun
-from agentevals_action.model.result import Fingerprint, TestResult, as_declared
+from agentevals_action.model.result import Fingerprint, TestResult
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,13 @@ class FlakyTest:
 
 @dataclass(frozen=True)
 class SuiteTrend:
-    """The runs of the suite at `path`, oldest first, and its flaky tests, the worst first."""
+    """The runs of the suite at `path`, oldest first, and its flaky tests, the worst first; those of
+    a `variant` of it if one is named."""
 
     path: str
     points: tuple[Point, ...]
     flaky: tuple[FlakyTest, ...] = ()
+    variant: str = ""
 
 
 @dataclass
@@ -74,18 +76,18 @@ class _SuiteHistory:
 
 
 def compute_trends(runs: Iterable[StoredRun]) -> tuple[SuiteTrend, ...]:
-    """The trends of the suites in these runs (oldest first), by path."""
-    suites: defaultdict[str, _SuiteHistory] = defaultdict(_SuiteHistory)
+    """The trends of the suites in these runs (oldest first), by path, each before its variants."""
+    arms: defaultdict[tuple[str, str], _SuiteHistory] = defaultdict(_SuiteHistory)
     for run in runs:
-        by_suite: defaultdict[str, list[TestResult]] = defaultdict(list)
-        for result in as_declared(run.results):
-            by_suite[result.eval_path].append(result)
-        for path, results in by_suite.items():
-            changed = _add_samples(suites[path], results)
-            suites[path].points.append(_point(run, results, changed))
+        by_arm: defaultdict[tuple[str, str], list[TestResult]] = defaultdict(list)
+        for result in run.results:
+            by_arm[result.eval_path, result.variant].append(result)
+        for arm, results in by_arm.items():
+            changed = _add_samples(arms[arm], results)
+            arms[arm].points.append(_point(run, results, changed))
     return tuple(
-        SuiteTrend(path, tuple(suite.points), tuple(_flaky(suite.passes)))
-        for path, suite in sorted(suites.items())
+        SuiteTrend(path, tuple(suite.points), tuple(_flaky(suite.passes)), variant)
+        for (path, variant), suite in sorted(arms.items())
     )
 
 

@@ -48,6 +48,14 @@ def test_points__mark_what_changed_since_the_run_before() -> None:
     ]
 
 
+def test_variant__has_a_trend_of_its_own() -> None:
+    other = replace(row("a", "fail"), variant="haiku")
+    suite, variant = compute_trends([run(1, row("a"), other), run(2, row("a"))])
+    assert [point.passed for point in suite.points] == [1, 1]
+    assert (variant.path, variant.variant) == (suite.path, "haiku")
+    assert [point.passed for point in variant.points] == [0]
+
+
 def test_flaky__is_over_the_samples_of_the_latest_version() -> None:
     old = replace(results.fingerprint(), agent="0" * 64)
     verdicts = ["pass", "fail", "pass", "pass"]

@@ -28,8 +28,8 @@ def history_page(trends: Sequence[SuiteTrend], commits_url: str = "") -> str:
         "commits": commits_url,
         "suites": [
             {
-                "path": trend.path,
-                "name": name_suite(trend.path),
+                "path": _address(trend),
+                "name": _name(trend),
                 "points": [_point(point) for point in trend.points],
             }
             for trend in trends
@@ -41,6 +41,16 @@ def history_page(trends: Sequence[SuiteTrend], commits_url: str = "") -> str:
         "most_flaky": FLAKY_TESTS,
     }
     return page("history", "History of the evaluation suites", json_in_html(data), context)
+
+
+def _name(trend: SuiteTrend) -> str:
+    """`support`, or `support: haiku` for a variant."""
+    return ": ".join(filter(None, (name_suite(trend.path), trend.variant)))
+
+
+def _address(trend: SuiteTrend) -> str:
+    """What finds it on the page."""
+    return "#".join(filter(None, (trend.path, trend.variant)))
 
 
 def _point(point: Point) -> dict[str, Any]:
@@ -57,8 +67,8 @@ def _suite(trend: SuiteTrend) -> dict[str, str]:
     before = trend.points[-2] if len(trend.points) > 1 else last
     errors = f", {counted(last.errored, 'error')}" if last.errored else ""
     return {
-        "name": plain(name_suite(trend.path), _TEXT),
-        "link": f"#suite={quote(visible(trend.path), safe='')}",
+        "name": plain(_name(trend), _TEXT),
+        "link": f"#suite={quote(visible(_address(trend)), safe='')}",
         "last": f"{last.time[:10]}, {last.commit[:_SHA]}",
         "rate": moved(percent, before.pass_rate, last.pass_rate),
         "tests": f"{last.passed:,} of {last.scored:,}{errors}",
@@ -69,12 +79,12 @@ def _suite(trend: SuiteTrend) -> dict[str, str]:
 
 def _flaky(trends: Sequence[SuiteTrend]) -> Iterator[dict[str, str]]:
     """The tests whose samples differ, the worst first."""
-    found = [(test, trend.path) for trend in trends for test in trend.flaky]
+    found = [(test, _name(trend)) for trend in trends for test in trend.flaky]
     found.sort(key=lambda entry: (-entry[0].rate, entry[1], entry[0].id))
-    for test, path in found[:FLAKY_TESTS]:
+    for test, suite in found[:FLAKY_TESTS]:
         yield {
             "id": plain(test.id, _TEXT),
-            "suite": plain(name_suite(path), _TEXT),
+            "suite": plain(suite, _TEXT),
             "rate": percent(test.rate),
             "passed": f"{test.passed} of {test.samples}",
         }

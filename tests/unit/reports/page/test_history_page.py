@@ -1,6 +1,7 @@
 """The page of the history as a file: its policy, its data, what a reader without JavaScript sees."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -31,7 +32,12 @@ def test_names__are_neither_markup_nor_the_end_of_the_data(text: str) -> None:
 
 
 def test_page__as_a_reader_without_javascript_sees_it(golden: Golden) -> None:
-    text = history_page([trend("evals/billing/EVAL.yaml", runs=4), trend(runs=6)])
+    variant = replace(trend(runs=2), variant="haiku")
+    text = history_page([trend("evals/billing/EVAL.yaml", runs=4), trend(runs=6), variant])
+    assert [suite["path"] for suite in _data(text)["suites"]][1:] == [
+        "evals/EVAL.yaml",
+        "evals/EVAL.yaml#haiku",
+    ]
     body = text[text.index("<body>") : text.index('<script type="application/json"')]
     golden.check("history-page.html", body)
 
