@@ -11,6 +11,7 @@ from agentevals_action.model.comparison import (
 )
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.model.variant import Variant
+from agentevals_action.reports.view.confirmation import probability
 from agentevals_action.reports.view.cost import agent_cost
 
 #: What is said of a condition, in place of the dots.
@@ -78,11 +79,16 @@ def describe_shown(found: VariantComparison) -> str:
 
 
 def describe_difference(found: ArmDifference) -> str:
-    """`+35% (12 to 58)`: with the 95 % interval if it is known."""
+    """`+35% (12 to 58)`: with the 95 % interval. `+14% (p = 0.03)` if it is unknown, or contains 0:
+    it is about other tests than these, and the verdict is not."""
     mean, interval = found.declared - found.variant, found.difference
-    low, high = (max(interval.low, -1), min(interval.high, 1)) if interval else (0, 0)
-    bounds = f" ({_points(low)} to {_points(high)})" if interval else ""
-    return f"{'+' if mean > 0 else ''}{_points(mean)}%{bounds}"
+    sign = "+" if mean > 0 else ""
+    low, high = (_points(interval.low), _points(interval.high)) if interval else (0, 0)
+    if low <= 0 <= high:
+        shown = probability(found.p_hurt if found.hurts else found.p_help)
+    else:
+        shown = f"{_signed(low)} to {_signed(high)}"
+    return f"{sign}{_signed(_points(mean))}% ({shown})"
 
 
 def describe_size(found: ArmDifference) -> str:
@@ -90,8 +96,12 @@ def describe_size(found: ArmDifference) -> str:
     return f"{counted(found.pairs, 'test')} × {found.samples}"
 
 
-def _points(share: float) -> str:
-    return str(round(100 * share)).replace("-", "−")
+def _points(share: float) -> int:
+    return round(100 * max(min(share, 1), -1))
+
+
+def _signed(points: int) -> str:
+    return str(points).replace("-", "−")
 
 
 def arm_figures(summary: SuiteSummary | None) -> Mapping[str, str]:

@@ -20,7 +20,8 @@ HELP: dict[str, Any] = {"must": "help"}
 SAID: dict[str, tuple[str, str, int, Mapping[str, Any], str, int]] = {
     "help": ("ppppp", "ffffp", 3, {}, "20%: +80% (41 to 100)", 2),
     "harm": ("ffffp", "ppppp", 3, {}, "100%: −80% (−100 to −41): worse", 1),
-    "no interval of one test": ("p", "f", 3, {}, "0%: +100%", 2),
+    "no interval of one test": ("p", "f", 3, {}, "0%: +100% (p = 0.05)", 2),
+    "an interval with 0": ("ffff", "pfff", 5, {}, "25%: −25% (p = 0.004): worse", 1),
     "nothing shown": ("pppp", "pppf", 2, {}, "75%: no help shown", 2),
     "nothing shown about a target": ("pp", "pp", 3, HAIKU, "100%: no difference shown", 2),
     "too few": (
