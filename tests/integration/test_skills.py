@@ -340,6 +340,20 @@ def test_validate__what_cannot_be_installed_or_belongs_to_no_skill_is_said(tmp_p
     assert "evals/evals.json:1:1: no SKILL.md belongs to these tests" in done.out + done.err
 
 
+def test_review__a_skill_that_is_lost_below_a_plugin_is_an_error(tmp_path: Path) -> None:
+    """A runner's suite has all files of the plugin's folder, and reads no tests of skills."""
+    runner = "name: own, results: agentevals, suites: [plugin/suite.toml]"
+    base = {
+        "plugin/skills/pack/SKILL.md": SKILL,
+        "plugin/skills/pack/evals/evals.json": evals(ASSERTIONS, name="pack"),
+        "plugin/suite.toml": "x\n",
+        ".agentevals.yaml": f"runners: [{{{runner}, command: [cp, '{{SUITE}}', '{{RESULTS}}']}}]\n",
+    }
+    done = reviewed(tmp_path, base, {"plugin/skills/pack/SKILL.md": None})
+    assert done.code == 2
+    assert "no SKILL.md belongs to these tests: they are not run" in done.out + done.err
+
+
 WITH_SKILL = "---\nname: {}\n---\n"
 #: Files, options of `.agentevals.yaml`, and the suites that are found.
 PLACES: dict[str, tuple[Files, str, list[str]]] = {
@@ -393,6 +407,11 @@ PLACES: dict[str, tuple[Files, str, list[str]]] = {
         "",
         ["skills/shop/evals/eval_queries.json", "skills/shop/evals/trigger-eval.json"],
     ),
+    "files of another tool, without a word": (
+        {"evals/evals.json": '{"suites": [{"prompt": "hi"}]}', "more/evals/evals.json": "["},
+        "",
+        [],
+    ),
     "patterns of the user": (
         {"skills/new/SKILL.md": "x\n", "skills/new/evals/evals.json": evals(ASSERTIONS)},
         "skills: {suites: ['!**/new/**'], target: default}\n",
@@ -407,7 +426,7 @@ def test_list__finds_tests_of_skills(tmp_path: Path, name: str) -> None:
     more: Files = {".agentevals.yaml": rules} if rules else {}
     made = Repository.create(tmp_path / "repository", {**BASE, **files, **more})
     done = command.run(made.path, "list", "--json")
-    assert done.code == 0, done.out + done.err
+    assert (done.code, done.err) == (0, "")
     paths = [entry["path"] for entry in json.loads(done.out)]
     assert paths == sorted([*found, "skills/shop/evals/evals.json"])
 

@@ -29,6 +29,7 @@ _SEARCHED = 4 * 1024 * 1024
 #: What may be a path: no space, quote or bracket.
 _WORD = re.compile(r"[^\s\"'`,;()\[\]{}<>|]+")
 _PATH = re.compile(r"/|\.\w")
+_IN_FOLDER = "folder of the suite"  # the role of a file
 #: What stands before a path, and the name of a function after one.
 _AROUND = re.compile(r"^(file|python|exec|javascript|ruby):(//)?|:[A-Za-z_]\w*$")
 
@@ -65,7 +66,9 @@ def load_suites(checkout: Checkout, paths: Sequence[Path] = ()) -> LoadedSuites:
     catalog = open_catalog(checkout)
     found = suites_in(checkout, paths, (*of_runners, *catalog.skills.paths))
     suites = load_all(checkout, catalog, found.paths, of_runners)
-    named = {file.path for suite in suites for file in suite.files}
+    # What only lies in the folder of a runner's suite, as of a plugin, is not read by the runner.
+    files = (file for suite in suites for file in suite.files)
+    named = {file.path for file in files if file.role != _IN_FOLDER}
     warnings = (*found.warnings, *catalog.skills.warnings)
     others = tuple(each for each in warnings if each.location.path not in named)
     return LoadedSuites(checkout, suites, (*errors, *found.errors), others)
@@ -214,7 +217,7 @@ def _dependencies(
     configured = tuple(f"{name}/" for name in above)
     for path in tracked:
         if path != FILE and path.startswith(folders):  # of that file, its entry counts
-            yield NamedFile(path, "folder of the suite")
+            yield NamedFile(path, _IN_FOLDER)
         elif path in above or path.startswith(configured):
             yield NamedFile(path, "configuration of the runner")
 

@@ -17,6 +17,7 @@ from agentevals_action.model.skill import EVALS, SKILL_FILE, TESTS
 from agentevals_action.model.suite import make_name
 from agentevals_action.model.variant import Variants
 from agentevals_action.suites.find import is_chosen, is_searched
+from agentevals_action.suites.skill_evals import find_skill_name, has_skill_tests
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import is_present, read_regular
 from agentevals_action.validation.file_model import FileModel, ListOf, NonEmpty
@@ -111,10 +112,10 @@ def find_skill_suites(
         if not is_inside or not is_chosen(path, path.removeprefix(start), chosen):
             continue
         folder = _folder_of(root / path, path, skills)
-        if folder is None:
-            alone.append(path)
-        else:
+        if folder is not None:
             folders[path] = folder
+        elif has_skill_tests(_read(root / path)):
+            alone.append(path)
     if settings:
         return SkillSuites(folders, settings, tuple(folders), _without_skill(alone))
     off = [path for path in folders if not answers(Folder(root, (root / path).parent))]
@@ -140,17 +141,16 @@ def _folder_of(file: Path, path: str, skills: Collection[str]) -> str | None:
     above = _parent(_parent(path))
     if above in skills and PurePosixPath(path).parent.name:
         return above
-    name = _skill_name(file) or _skill_name(file.with_name(TESTS))
+    name = find_skill_name(_read(file)) or find_skill_name(_read(file.with_name(TESTS)))
     named = [folder for folder in skills if name and PurePosixPath(folder).name == name]
     return named[0] if len(named) == 1 else None
 
 
-def _skill_name(file: Path) -> Any:
+def _read(file: Path) -> Any:
     try:
-        data = json.loads(read_regular(file, _MAX_BYTES))
+        return json.loads(read_regular(file, _MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
-    return (data.get("skill_name") or data.get("skill")) if isinstance(data, dict) else None
 
 
 def _parent(path: str) -> str:

@@ -43,8 +43,7 @@ def read_skill_tests(
     """The tests of the file at a path, as they would stand in an EVAL.yaml. `name` is that of the
     skill; if it is empty, the file names it."""
     data = document.data
-    key = next((key for key in _LISTS if isinstance(data, dict) and key in data), "")
-    listed = data[key] if key else data
+    key, listed = _find_list(data)
     if not isinstance(listed, list) or not listed:
         location = reader.positions.value(data, key) if key else document.location
         problem = "this object has no list of tests"
@@ -52,8 +51,7 @@ def read_skill_tests(
             problem = f"{f'`{key}`' if key else 'this file'} is {describe_value(listed)}"
         reader.error(location, problem, _ADVICE)
         return
-    if isinstance(data, dict) and not name:
-        name = next((data[key] for key in _SKILL if isinstance(data.get(key), str)), "")
+    name = name or find_skill_name(data)
     folder = path.parent.parent if path.parent.name == EVALS else path.parent
     for index, value in enumerate(listed):
         location, before = reader.positions.value(listed, index), reader.diagnostics.error_count
@@ -64,6 +62,27 @@ def read_skill_tests(
         test = _Test(value, index, name, folder, reader).written()
         if reader.diagnostics.error_count == before:
             yield test
+
+
+def find_skill_name(data: Any) -> str:
+    """The name of the skill that the content of a file states; empty if it states none."""
+    fields = data if isinstance(data, dict) else {}
+    return next((fields[key] for key in _SKILL if isinstance(fields.get(key), str)), "")
+
+
+def has_skill_tests(data: Any) -> bool:
+    """Whether the content of a file is tests of a skill, and not of another tool."""
+    _, listed = _find_list(data)
+    tests = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return bool(find_skill_name(data)) or any(
+        isinstance(test.get(key), str) for test in tests for key in _PROMPT
+    )
+
+
+def _find_list(data: Any) -> tuple[str, Any]:
+    """The tests in the content of a file, and their key; the content itself without one."""
+    key = next((key for key in _LISTS if isinstance(data, dict) and key in data), "")
+    return key, data[key] if key else data
 
 
 class _Test:
