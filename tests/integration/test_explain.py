@@ -65,6 +65,15 @@ def test_explain__as_people_read_it(folder: Path, golden: Golden) -> None:
     golden.check("explain.yaml", done.out)
 
 
+def test_explain__names_the_arms_of_a_test(folder: Path) -> None:
+    suite = (folder / "more.eval.yaml").read_text()
+    arms = "[{name: small, target: model, must: not-hurt}, {name: other, target: model}]"
+    (folder / "more.eval.yaml").write_text(f"variants: {arms}\n{suite}")
+    done = command.run(folder, "explain", "refund-window", "more.eval.yaml")
+    said = yaml.safe_load(done.out)["variants"]
+    assert said == "small (target model, must: not-hurt), other (target model)"
+
+
 def test_explain__inputs_choose_target_and_judge(folder: Path) -> None:
     options = ("--target", "model", "--judge-target", "judge", "--timeout", "7")
     done = command.run(folder, "explain", "refund-window", *options)

@@ -25,6 +25,7 @@ from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Choice, Target
 from agentevals_action.model.tools import describe_tool
+from agentevals_action.model.variant import Variant
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.runners.commands import SUITE, filled, split_commands
@@ -71,7 +72,7 @@ _REPEATED = {"location", "files", "home"}
 @input_options(*READ_INPUTS, "timeout")
 async def command(test: str, paths: tuple[Path, ...], **inputs: str | None) -> int:
     """Print the effective form of a test as YAML: messages, evaluators and their origins, target,
-    judges, gates. Of a suite of a runner: its commands, variables, gates and files."""
+    judges, variants, gates. Of a suite of a runner: its commands, variables, gates and files."""
     loaded = await load_suites(inputs, paths)
     explained = [
         _suite_of_runner(suite, suite.runner, loaded)
@@ -148,6 +149,9 @@ def effective_test(suite: Suite, test: Test, settings: Settings) -> dict[str, An
             for evaluator in test.evaluators
         ],
     }
+    runs = (each for each in suite.variants if test.id in [own.id for own in suite.arm(each).tests])
+    if arms := ", ".join(map(_describe_arm, runs)):
+        effective["variants"] = arms
     if test.expected_output:
         effective["expected_output"] = wire_messages(test.expected_output)
     if test.workspace:
@@ -159,6 +163,12 @@ def effective_test(suite: Suite, test: Test, settings: Settings) -> dict[str, An
     }
     others = {**dict.fromkeys((*effective, "expected_output", *_READ), True), **_PART_OF_FILES}
     return effective | test.model_dump(mode="json", exclude_defaults=True, exclude=others)
+
+
+def _describe_arm(variant: Variant) -> str:
+    differs = f"target {variant.target}" if variant.target else "without the skill"
+    condition = f", must: {variant.must}" if variant.must else ""
+    return f"{variant.name} ({differs}{condition})"
 
 
 def _evaluator(
