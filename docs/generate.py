@@ -172,12 +172,19 @@ def _tools() -> str:
     )
 
 
+def _each_command(group: click.Group, above: str = "") -> Iterator[tuple[str, click.Command]]:
+    """The commands of a group with their names, those of groups inside it too."""
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = cast(click.Command, group.get_command(context, name))
+            yield f"{above}{name}", command
+            if isinstance(command, click.Group):
+                yield from _each_command(command, f"{above}{name} ")
+
+
 def _commands() -> str:
-    with click.Context(app) as context:
-        names = app.list_commands(context)
-        commands = [(name, cast(click.Command, app.get_command(context, name))) for name in names]
     sections = []
-    for name, command in commands:
+    for name, command in _each_command(app):
         own, inputs = [], []
         for parameter in command.params:
             if not isinstance(parameter, click.Option):

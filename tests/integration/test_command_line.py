@@ -15,7 +15,8 @@ from tests.support import command
 
 COMMANDS = (
     *("init", "review", "run", "merge", "compare", "report", "history", "validate"),
-    *("list", "explain", "targets", "selftest", "record", "schema", "demo", "action"),
+    *("list", "explain", "targets", "selftest", "judge", "record", "schema", "demo"),
+    "action",
 )
 
 

@@ -1,7 +1,6 @@
 """The command line: its commands, and the one handler of errors."""
 
 import asyncio
-import gc
 import io
 import json
 import logging
@@ -10,13 +9,11 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module
-from typing import cast
 
 import click
 
 from agentevals_action import __version__
-from agentevals_action.cli import commands
+from agentevals_action.cli.lazy_group import LazyGroup
 from agentevals_action.errors import AgentEvalsError, ExitCode, Interrupted
 from agentevals_action.escaping import safe_log_line
 from agentevals_action.system.isolation import adopt_orphans, hide_from_children
@@ -40,6 +37,7 @@ _COMMANDS = {
     "explain": ("explain", "command", "Print a test as it runs."),
     "targets": ("targets", "command", "List the targets; with --check, call each."),
     "selftest": ("selftest", "command", "Run suites often and report how often runs differ."),
+    "judge": ("judge", "command", "Label answers, and measure judges by the labels."),
     "record": ("record", "command", "Record the replies of a real MCP server."),
     "schema": ("schema", "command", "Print the JSON Schema of a file."),
     "demo": ("demo", "command", "Review a prepared pull request, without a key."),
@@ -49,42 +47,7 @@ _COMMANDS = {
 _SETTINGS = {"max_content_width": 120, "help_option_names": ["-h", "--help"]}
 
 
-class _App(click.Group):
-    """Imports the module of a command when it is needed, as Click proposes for large command
-    lines: `validate` does not wait until the clients of GitHub are imported."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # Click's signature
-        return list(_COMMANDS)
-
-    def format_commands(
-        self,
-        ctx: click.Context,  # noqa: ARG002  # Click's signature
-        formatter: click.HelpFormatter,
-    ) -> None:
-        """Writes the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (*_, line) in _COMMANDS.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.NoSuchCommand as error:
-            name = error.command_name
-            raise click.NoSuchCommand(name, possibilities=_COMMANDS, ctx=ctx) from None
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
-            return None
-        module, function, _ = _COMMANDS[cmd_name]
-        found = getattr(import_module(f"{commands.__name__}.{module}"), function)
-        gc.freeze()  # what is imported stays
-        gc.enable()
-        return cast(click.Command, found)
-
-
-@click.group(cls=_App, context_settings=_SETTINGS)
+@click.group(cls=LazyGroup, members=_COMMANDS, context_settings=_SETTINGS)
 @click.version_option(
     __version__,
     prog_name="agentevals-action",

@@ -12,7 +12,7 @@ from agentevals_action.execution.suite_description import SuiteDescription, comp
 from agentevals_action.model.diagnostic import NamedFile
 from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.messages import Message
-from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
+from agentevals_action.model.result import PASS_SCORE, Fingerprint, SampleResult, TestResult
 from agentevals_action.model.skill import Fixture, Skill
 from agentevals_action.model.suite import Test
 from agentevals_action.model.target import Target
@@ -168,10 +168,14 @@ class TestsDescription(SuiteDescription):
         }
 
     def judge_key(self, test: Test, evaluator: Evaluator) -> str:
-        """The digest of a way of judging: the prompt, its parameters, and the target. What a test
-        asks of it is no part of that, so that it can be measured over many tests."""
+        """The digest of a way of judging: the prompt, its parameters, the target, the score that
+        passes. What a test asks of it is no part of that, so that it can be measured over many
+        tests."""
         judges = self._judge_digests(evaluator, self._suite.find_agent(test))
-        return compute_digest([evaluator.type, evaluator.judging(), evaluator.config, judges])
+        passes = [evaluator.gate_threshold or PASS_SCORE, evaluator.negate]
+        return compute_digest(
+            [evaluator.type, evaluator.judging(), evaluator.config, judges, passes]
+        )
 
     def target(self, target: Target) -> dict[str, Any]:
         """The definition of a target with the values of its variables: another model in a variable

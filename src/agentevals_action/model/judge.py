@@ -29,7 +29,6 @@ JudgeKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 #: What a calibration measures, and a floor names.
 Metric = Literal["agreement", "sensitivity", "specificity", "kappa"]
 _Count = Annotated[int, Field(ge=0)]
-_Share = Annotated[float, Field(ge=0, le=1)]
 
 
 def is_label_file(path: str) -> bool:
@@ -134,23 +133,24 @@ def _differ(labels: Sequence[Label]) -> bool:
 class Estimate(FileModel):
     """An estimate: its `value`, and the one-sided lower 95 % bound `low`; -1 to 1."""
 
-    value: float = Field(ge=-1, le=1, description="The value on the labelled answers.")
-    low: float = Field(ge=-1, le=1, description="The one-sided 95 % lower bound.")
+    value: float = Field(ge=-1, le=1)
+    low: float = Field(ge=-1, le=1)
 
 
 class Agreement(FileModel):
     """How a judge agrees with people. `passes` and `fails` are the labels of people of which the
-    judge's verdict is known, `tests` the number of tests that they are about. Sensitivity is the
-    share of people's passes that the judge passes, specificity that of their fails that it fails.
+    judge's verdict is known, `tests` the number of tests that they are about. `agreement` is the
+    share of equal verdicts, `sensitivity` the share of people's passes that the judge passes,
+    `specificity` that of their fails that it fails, `kappa` Cohen's: the agreement beyond chance.
     What labels of one class alone cannot show is None."""
 
-    passes: _Count = Field(description="Labels `pass` of people.")
-    fails: _Count = Field(description="Labels `fail` of people.")
-    tests: _Count = Field(description="Tests that the labels are about.")
-    agreement: Estimate | None = Field(description="The share of equal verdicts.")
-    sensitivity: Estimate | None = Field(description="The share of passes that it passes.")
-    specificity: Estimate | None = Field(description="The share of fails that it fails.")
-    kappa: Estimate | None = Field(description="Cohen's kappa: agreement beyond chance.")
+    passes: _Count
+    fails: _Count
+    tests: _Count
+    agreement: Estimate | None
+    sensitivity: Estimate | None
+    specificity: Estimate | None
+    kappa: Estimate | None
 
 
 class CriterionCalibration(Agreement):
@@ -158,29 +158,24 @@ class CriterionCalibration(Agreement):
 
     noun = "criterion"
 
-    id: NonEmpty = Field(description="The id of the criterion.")
+    id: NonEmpty
 
 
 class JudgeCalibration(Agreement):
     """How one judge agrees with people. It holds for the way of judging `key` by the `models` that
-    the replies named. `type`, `evaluators` and `target` are for readers. `unstable` is the share
-    of answers about which the judge disagrees with itself, None if it was asked once."""
+    the replies named. `type`, `evaluators` (their names) and `target` are for readers. `unstable`
+    is the share of answers about which the judge disagrees with itself, None if it was asked once.
+    """
 
     noun = "judge"
 
-    key: JudgeKey = Field(description="The digest of the way of judging.")
-    models: Annotated[ListOf[NonEmpty], Field(min_length=1)] = Field(
-        description="The models that the replies named."
-    )
-    type: NonEmpty = Field(description="The type of the evaluator.")
-    evaluators: ListOf[NonEmpty] = Field(description="Names of the evaluators that judge so.")
-    target: NonEmpty = Field(description="The name of the target that judges.")
-    unstable: _Share | None = Field(
-        description="The share of answers about which it disagrees with itself."
-    )
-    criteria: ListOf[CriterionCalibration] = Field(
-        default=(), description="The same for each criterion that has labels."
-    )
+    key: JudgeKey
+    models: Annotated[ListOf[NonEmpty], Field(min_length=1)]
+    type: NonEmpty
+    evaluators: ListOf[NonEmpty]
+    target: NonEmpty
+    unstable: Annotated[float, Field(ge=0, le=1)] | None
+    criteria: ListOf[CriterionCalibration] = ()
 
 
 def _check_version(version: int) -> int:
@@ -199,9 +194,9 @@ class Calibration(FileModel):
     noun = "calibration"
 
     version: Annotated[int, AfterValidator(_check_version)] = CALIBRATION_VERSION
-    day: Annotated[date, Strict(False)] = Field(description="The day (UTC), as YYYY-MM-DD.")
-    samples: Annotated[int, Field(ge=1)] = Field(description="Judgements of each answer.")
-    judges: ListOf[JudgeCalibration] = Field(description="The judges, by their keys.")
+    day: Annotated[date, Strict(False)]
+    samples: Annotated[int, Field(ge=1)]
+    judges: ListOf[JudgeCalibration]
 
     @field_validator("judges")
     @classmethod

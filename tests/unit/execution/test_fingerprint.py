@@ -191,6 +191,8 @@ tests:
         ("type: llm_judge", "type: llm_judge, weight: 2", []),
         ("type: llm_judge", "type: llm_judge, temperature: 0.5", ["judge"]),
         ("type: llm_judge", "type: llm_judge, prompt: 'Score {{answer}}'", ["judge"]),
+        ("type: llm_judge", "type: llm_judge, required: true", []),
+        ("type: llm_judge", "type: llm_judge, required: 0.5", ["judge"]),
         ("rubrics: [polite]", "rubrics: [kind]", ["shared"]),
         ("hi", "hello", []),
     ],

@@ -101,6 +101,11 @@ class Progress:
         is_open = any(side.open for side in self._sides.values())
         self._print(", ".join(parts), is_due=is_done and not is_open)
 
+    def count(self, name: str, done: int, total: int) -> None:
+        """Shows how many of some things are done."""
+        self._update(name, total, done, "")
+        self._print(f"{name}: {done} of {total}", is_due=done == total)
+
     def confirm(
         self, tests: int, settled: int, samples: int, subject: str = "whose verdict dropped"
     ) -> None:

@@ -1,0 +1,120 @@
+"""How a judge agrees with people: estimates with their bounds. Needs the extra `judges`: only
+`judge calibrate` imports it, and the gate reads the numbers alone."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from scipy import stats
+from statsmodels.stats.inter_rater import cohens_kappa
+from statsmodels.stats.proportion import proportion_confint
+
+from agentevals_action.judges.calibrate import Judgement, Measured, Table
+from agentevals_action.model.judge import Agreement, Estimate
+from agentevals_action.model.result import Key
+
+#: The confidence of a one-sided bound, and of an interval.
+CONFIDENCE = 0.95
+_RESAMPLES = 2_000
+_SEED = 20_261_128  # the same labels and verdicts give the same file
+_DIGITS = 4  # of what is stored
+
+
+def measure(judgements: Collection[Judgement]) -> Measured:
+    """What the judgements of one judge show; those of one test are alike."""
+    labels = {each.answer: each.people for each in judgements}
+    by_test: dict[Key, list[list[int]]] = {}
+    for each in judgements:
+        table = by_test.setdefault(each.test, [[0, 0], [0, 0]])
+        table[not each.people][not each.judge] += 1
+    tables = list(by_test.values())
+    sensitivity = _estimate((own[0][0], sum(own[0])) for own in tables)
+    specificity = _estimate((own[1][1], sum(own[1])) for own in tables)
+    kappa, interval, total = None, None, _sum(tables)
+    if sensitivity and specificity:
+        interval, low = _bootstrap_kappa(tables)
+        if not total[0][1] and not total[1][0]:  # where nothing differs, no resample does
+            (passes, _), (_, fails) = total
+            sens, spec = sensitivity.low, specificity.low
+            worse = [[passes * sens, passes * (1 - sens)], [fails * (1 - spec), fails * spec]]
+            low = min(low, _kappa(worse))
+        kappa = Estimate(value=round(_kappa(total), _DIGITS), low=round(low, _DIGITS))
+    agreement = Agreement(
+        passes=sum(labels.values()),
+        fails=len(labels) - sum(labels.values()),
+        tests=len(tables),
+        agreement=_estimate((own[0][0] + own[1][1], sum(map(sum, own))) for own in tables),
+        sensitivity=sensitivity,
+        specificity=specificity,
+        kappa=kappa,
+    )
+    return Measured(agreement, total, interval)
+
+
+def lower_bound(clusters: Sequence[tuple[float, float]]) -> float:
+    """The one-sided 95 % lower bound of a share; each cluster is (hits, number).
+
+    Clopper and Pearson (Biometrika 1934). If clusters have several observations, with the effective
+    sample size of Korn and Graubard (Survey Methodology 1998), which is the number of clusters
+    where all observations are hits, or none is."""
+    count = len(clusters)
+    hits, number = (sum(column) for column in zip(*clusters, strict=True))
+    share, size = hits / number, number
+    if count < number:
+        if count == 1 or share in (0, 1):
+            size = count
+        elif spread := sum((own - share * each) ** 2 for own, each in clusters):
+            variance = count / (count - 1) * spread / number**2
+            fewer = stats.t.ppf(CONFIDENCE, number - 1) / stats.t.ppf(CONFIDENCE, count - 1)
+            size = min(number, share * (1 - share) / variance * fewer**2)
+    two_sided = 2 * (1 - CONFIDENCE)
+    return float(proportion_confint(share * size, size, two_sided, method="beta")[0])
+
+
+def corrected_rate(observed: float, sensitivity: float, specificity: float) -> float | None:
+    """The share of good answers, 0-1, of which a judge passes the `observed` share; None if the
+    judge knows no better than chance. Rogan and Gladen (Am J Epidemiology 1978)."""
+    informed = sensitivity + specificity - 1
+    return min(max((observed + specificity - 1) / informed, 0), 1) if informed > 0 else None
+
+
+def _estimate(counts: Iterable[tuple[float, float]]) -> Estimate | None:
+    clusters = [(hits, number) for hits, number in counts if number]
+    if not clusters:
+        return None
+    hits, number = (sum(column) for column in zip(*clusters, strict=True))
+    low = lower_bound(clusters)
+    return Estimate(value=round(hits / number, _DIGITS), low=round(low, _DIGITS))
+
+
+def _sum(tables: Iterable[Table]) -> Table:
+    return [[sum(cells) for cells in zip(*rows, strict=True)] for rows in zip(*tables, strict=True)]
+
+
+def _kappa(table: Table) -> float:
+    """Cohen's kappa (1960); 0 if all verdicts are the same, which chance explains."""
+    total = sum(map(sum, table))
+    is_constant = total in (table[0][0], table[1][1])
+    return 0.0 if is_constant else float(cohens_kappa(table, return_results=False))
+
+
+def _bootstrap_kappa(tables: Sequence[Table]) -> tuple[tuple[float, float], float]:
+    """The interval of kappa and its lower bound, percentiles over resamples of the tests; -1 to 1
+    of one test, which shows nothing of others."""
+    if len(tables) == 1:
+        return (-1.0, 1.0), -1.0
+
+    def resampled(numbers: Any) -> float:
+        return _kappa(_sum(tables[int(number)] for number in numbers))
+
+    found = stats.bootstrap(
+        (range(len(tables)),),
+        resampled,
+        n_resamples=_RESAMPLES,
+        vectorized=False,
+        confidence_level=CONFIDENCE,
+        method="percentile",
+        rng=_SEED,
+    )
+    interval, resamples = found.confidence_interval, found.bootstrap_distribution
+    low = stats.scoreatpercentile(resamples, 100 * (1 - CONFIDENCE))
+    return (float(interval.low), float(interval.high)), float(low)
