@@ -271,7 +271,10 @@ def test_calibrate__labels_with_a_fault(
     tmp_path: Path, labels: Sequence[Mapping[str, Any]], error: str
 ) -> None:
     write(tmp_path, "http://127.0.0.1:9", [label("a", 0, "pass")])
-    (tmp_path / "EVAL.labels.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in labels))
+    file = tmp_path / "EVAL.labels.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in labels))
+    if not labels:
+        file.unlink()
     done = calibrate(tmp_path)
     assert done.code == 2
     assert error in done.err

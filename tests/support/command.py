@@ -133,16 +133,17 @@ def wait_for(file: Path, process: Process, words: str = "") -> None:
 
 
 def start_into(
-    folder: Path, arguments: Sequence[str], environ: Mapping[str, str], streams: tuple[int, int]
+    folder: Path, arguments: Sequence[str], environ: Mapping[str, str], streams: Sequence[int]
 ) -> Process:
-    """Starts it in exactly this environment with these descriptors as its streams."""
+    """Starts it in exactly this environment with these descriptors as its streams: output, errors
+    and, if it has one, input."""
     if _FORKS:
         return warm.process(**environment()).start(folder, arguments, environ, streams)
     return subprocess.Popen(
         [*COMMAND, *arguments],
         cwd=folder,
         env=environ,
-        stdin=subprocess.DEVNULL,
+        stdin=streams[2] if streams[2:] else subprocess.DEVNULL,
         stdout=streams[0],
         stderr=streams[1],
         text=True,

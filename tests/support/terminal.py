@@ -38,7 +38,8 @@ def screen_after(
 
 
 class Terminal(AbstractContextManager["Terminal"]):
-    """A command that runs on both streams of a terminal. `written` is all that it wrote."""
+    """A command that runs on both streams of a terminal, and one that `has_keys` on its input, too.
+    `written` is all that it wrote."""
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class Terminal(AbstractContextManager["Terminal"]):
         columns: int = 80,
         lines: int = 24,
         env: Mapping[str, str] | None = None,
+        has_keys: bool = False,
     ) -> None:
         self._main, side = pty.openpty()
         self._screen = pyte.Screen(columns, _KEPT)
@@ -54,7 +56,8 @@ class Terminal(AbstractContextManager["Terminal"]):
         self.written = b""
         self.resize(columns, lines)
         environ = command.environment({"TERM": "xterm-256color", **(env or {})})
-        self.process = command.start_into(folder, arguments, environ, (side, side))
+        streams = (side, side, side) if has_keys else (side, side)
+        self.process = command.start_into(folder, arguments, environ, streams)
         os.close(side)
 
     @property
@@ -69,6 +72,15 @@ class Terminal(AbstractContextManager["Terminal"]):
     def resize(self, columns: int, lines: int) -> None:
         termios.tcsetwinsize(self._main, (lines, columns))
         self._screen.resize(_KEPT, columns)
+
+    @property
+    def shows_keys(self) -> bool:
+        """Whether the terminal shows what is typed."""
+        return bool(termios.tcgetattr(self._main)[3] & termios.ECHO)
+
+    def press(self, keys: str) -> None:
+        """Types."""
+        os.write(self._main, keys.encode())
 
     def read_until(self, condition: Callable[[list[str]], bool]) -> list[str]:
         """Reads until the lines of the screen are as wanted, and gives them."""

@@ -62,9 +62,9 @@ class Warm:
         folder: Path,
         arguments: Sequence[str],
         environment: Mapping[str, str],
-        streams: tuple[int, int],
+        streams: Sequence[int],
     ) -> "Fork":
-        """Starts the command with these two standard streams."""
+        """Starts the command with these streams: output, errors and, if it has one, input."""
         asked = {
             "folder": str(folder),
             "arguments": arguments,
@@ -164,19 +164,19 @@ def _asked(commands: socket.socket) -> Any:
                 if key.fileobj is not commands:
                     _end(selector, key)
                     continue
-                message, descriptors, _, _ = socket.recv_fds(commands, _LONGEST, 3)
+                message, descriptors, _, _ = socket.recv_fds(commands, _LONGEST, 4)
                 if not message:
                     return None
-                out, err, status = descriptors
+                *streams, status = descriptors
                 child = os.fork()
                 if not child:
-                    os.dup2(out, 1)
-                    os.dup2(err, 2)
+                    for stream, number in zip(streams, (1, 2, 0), strict=False):
+                        os.dup2(stream, number)
                     commands.close()
                     _forget(selector, descriptors)
                     return json.loads(message.decode("utf-8", "surrogateescape"))
-                os.close(out)
-                os.close(err)
+                for stream in streams:
+                    os.close(stream)
                 answers = socket.socket(fileno=status)
                 answers.send(b"%d" % child)
                 selector.register(os.pidfd_open(child), selectors.EVENT_READ, (child, answers))

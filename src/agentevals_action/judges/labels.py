@@ -7,7 +7,7 @@ from typing import Any
 from agentevals_action.errors import InvalidInput
 from agentevals_action.evaluators.judges.llm_judge import LlmJudge
 from agentevals_action.evaluators.judges.rubric import Rubric
-from agentevals_action.formatting import join_choices, list_paths
+from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.evaluator import Evaluator, gate_path
 from agentevals_action.model.judge import Label, Labels, is_label_file
@@ -15,13 +15,11 @@ from agentevals_action.model.result import SampleResult
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
-from agentevals_action.suites.documents.json_reader import read_row
-from agentevals_action.suites.documents.positions import Document
-from agentevals_action.suites.documents.yaml_reader import MAX_BYTES, read_yaml, read_yaml_file
+from agentevals_action.suites.documents.yaml_reader import MAX_BYTES, read_yaml
 from agentevals_action.suites.documents.yaml_writer import write_yaml
 from agentevals_action.suites.find import find_suites
 from agentevals_action.suites.reading import FileReader
-from agentevals_action.suites.sources import ROW_SUFFIXES, read_rows
+from agentevals_action.suites.sources import Sources
 from agentevals_action.system.files.regular_files import is_present, read_regular
 from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.targets.calls.description import digest
@@ -85,124 +83,76 @@ class _LabelReader:
 
     def read(self, path: PurePosixPath) -> Iterator[Label]:
         """The valid labels of a file."""
-        folder = self._folder(path)
-        for document, data, location in self._entries(path):
-            if self.diagnostics.error_limit_reached(location):
+        root, place = self._checkout.root, Location(str(path))
+        folder = FileReader(root, root / path.parent, diagnostics=self.diagnostics)
+        try:
+            file = folder.file(path.name)
+        except ValueError as error:
+            folder.error(place, str(error), "replace it by a regular file")
+            return
+        for entry in Sources(folder, noun=Label.noun).file(file, folder, place):
+            reader, data = entry.reader, entry.data
+            if reader.diagnostics.error_limit_reached(entry.location):
                 break
             if not isinstance(data, dict):
-                problem = f"a label is {describe_value(data)}"
                 advice = "write an object with `test`, `answer`, `label` and `who`"
-                self.diagnostics.error(location, problem, advice)
+                reader.error(entry.location, f"a label is {describe_value(data)}", advice)
                 continue
-            before = self.diagnostics.error_count
-            label = folder.of(document, folder.path).validate(Label, data)
-            if label and self.diagnostics.error_count == before:
-                yield from self._resolve(label, path)
+            before = reader.diagnostics.error_count
+            label = reader.validate(Label, data)
+            if label and reader.diagnostics.error_count == before:
+                yield from self._resolve(label, path, reader)
 
-    def _folder(self, path: PurePosixPath) -> FileReader:
-        root = self._checkout.root
-        return FileReader(root, root / path.parent, diagnostics=self.diagnostics)
-
-    def _entries(self, path: PurePosixPath) -> Iterator[tuple[Document, Any, Location]]:
-        """The entries of a file, each with its document and its location."""
-        source = str(path)
-        try:
-            file = self._folder(path).file(f"/{source}")
-            if path.suffix in ROW_SUFFIXES:
-                for text, line in read_rows(file, source):
-                    yield from self._row(text, source, line)
-                return
-            document = read_yaml_file(file, source)
-        except ValueError as error:
-            advice = "replace it by a regular file"
-            self.diagnostics.error(Location(source), str(error), advice)
-            return
-        except Unreadable as error:
-            self.diagnostics.unreadable(error)
-            return
-        entries = document.data or []
-        if not isinstance(entries, list):
-            problem = f"this file of labels is {describe_value(entries)}"
-            self.diagnostics.error(document.location, problem, _FORM)
-            return
-        for index, data in enumerate(entries):
-            yield document, data, document.positions.value(entries, index)
-
-    def _row(self, text: str, source: str, line: int) -> Iterator[tuple[Document, Any, Location]]:
-        try:
-            document = read_row(text, source, line)
-        except Unreadable as error:
-            self.diagnostics.unreadable(error)
-        else:
-            yield document, document.data, document.location
-
-    def _resolve(self, label: Label, file: PurePosixPath) -> Iterator[Label]:
-        """The label with its suite, judge and digest; none, with the error, if the suite does not
-        have them, and none of a suite that is not loaded, or has errors."""
-        suite = label.suite or self._find_suite(label, file)
-        if suite and suite not in self._suites:
+    def _resolve(self, label: Label, file: PurePosixPath, reader: FileReader) -> Iterator[Label]:
+        """The label with its suite, judge and digest. None of a suite that is not loaded or has
+        errors; none, with the error, if the suite does not have what it is about."""
+        places = label.places
+        suite = label.suite or self._find_suite(file)
+        if not suite:
+            problem = "this label has no `suite`, and there are several beside its file"
+            reader.error(label.location, problem, "write the `suite`")
+        elif suite not in self._suites:
             try:
-                self._folder(file).file(f"/{suite}")
+                reader.file(f"/{suite}")
             except ValueError as error:
                 advice = did_you_mean(suite, self._suites, "write its path from the root")
-                self._error(label, "suite", str(error), advice)
+                reader.error(places["suite"], str(error), advice)
         if suite not in self._tests:
             return
         test = self._tests[suite].get(label.test)
         if test is None:
-            problem = f"{suite} has no test `{label.test}`"
             advice = did_you_mean(label.test, self._tests[suite], "correct it or remove the label")
-            self._error(label, "test", problem, advice)
-        elif path := self._find_judge(label, test):
-            digest = label.digest or text_digest(label.answer or "")
-            yield label.model_copy(update={"suite": suite, "evaluator": path, "digest": digest})
+            reader.error(places["test"], f"{suite} has no test `{label.test}`", advice)
+            return
+        judges = list_judges(test)
+        path = label.evaluator or (next(iter(judges)) if len(judges) == 1 else "")
+        if path not in judges:
+            named = f"no judge `{path}`" if path else f"{len(judges) or 'no'} judges"
+            otherwise = f"write {join_choices(judges)}" if judges else "remove the label"
+            place = places.get("evaluator", label.location)
+            problem = f"the test `{test.id}` has {named}"
+            reader.error(place, problem, did_you_mean(path, judges, otherwise))
+            return
+        judge = judges[path]
+        criteria = [each.name for each in judge.rubrics] if isinstance(judge, Rubric) else []
+        if label.criterion and label.criterion not in criteria:
+            otherwise = f"write {join_choices(criteria)}" if criteria else "remove it"
+            problem = f"the judge `{path}` has no criterion `{label.criterion}`"
+            advice = did_you_mean(label.criterion, criteria, otherwise)
+            reader.error(places["criterion"], problem, advice)
+            return
+        digest = label.digest or text_digest(label.answer or "")
+        yield label.model_copy(update={"suite": suite, "evaluator": path, "digest": digest})
 
-    def _find_suite(self, label: Label, file: PurePosixPath) -> str:
-        """The suite of the same name beside a file, or the only one; empty, with the error, if
-        there are several."""
+    def _find_suite(self, file: PurePosixPath) -> str:
+        """The suite of the same name beside a file, or the only one; empty if there are several."""
         checkout, folder = self._checkout, file.parent
         patterns, below = checkout.settings.suites, checkout.root / folder
         found = find_suites(checkout.root, below, patterns, checkout.files).paths
-        beside = sorted(
-            path for path in {*found, *self._suites} if PurePosixPath(path).parent == folder
-        )
+        beside = {path for path in {*found, *self._suites} if PurePosixPath(path).parent == folder}
         stem = file.name.rpartition(".labels.")[0]
-        named = [path for path in beside if PurePosixPath(path).stem == stem]
-        if len(chosen := named or beside) == 1:
-            return chosen[0]
-        problem = f"this label has no `suite`, and there are {list_paths(chosen)} beside its file"
-        self.diagnostics.error(label.location, problem, "write the `suite`")
-        return ""
-
-    def _find_judge(self, label: Label, test: Test) -> str:
-        """The path of the judge of a label; empty, with the error, if the test has no such judge,
-        or the judge no such criterion."""
-        judges = list_judges(test)
-        known = join_choices(judges)
-        if not judges:
-            problem = f"no model judges the answers to the test `{test.id}`"
-            self._error(label, "test", problem, "remove the label")
-        elif not label.evaluator and len(judges) > 1:
-            problem = f"this label has no `evaluator`, and the test `{test.id}` has several judges"
-            self.diagnostics.error(label.location, problem, f"write {known}")
-        elif label.evaluator and label.evaluator not in judges:
-            problem = f"the test `{test.id}` has no judge `{label.evaluator}`"
-            advice = did_you_mean(label.evaluator, judges, f"write {known}")
-            self._error(label, "evaluator", problem, advice)
-        else:
-            path = label.evaluator or next(iter(judges))
-            judge = judges[path]
-            criteria = [each.name for each in judge.rubrics] if isinstance(judge, Rubric) else []
-            if not label.criterion or label.criterion in criteria:
-                return path
-            problem = f"the judge `{path}` has no criterion `{label.criterion}`"
-            otherwise = f"write {join_choices(criteria)}" if criteria else "remove it"
-            advice = did_you_mean(label.criterion, criteria, otherwise)
-            self._error(label, "criterion", problem, advice)
-        return ""
-
-    def _error(self, label: Label, field: str, problem: str, advice: str) -> None:
-        self.diagnostics.error(label.places[field], problem, advice)
+        named = {path for path in beside if PurePosixPath(path).stem == stem}
+        return "".join(named or beside) if len(named or beside) == 1 else ""
 
 
 def append_label(file: Path, source: str, entry: Mapping[str, Any]) -> None:
@@ -224,12 +174,15 @@ def append_label(file: Path, source: str, entry: Mapping[str, Any]) -> None:
 
 
 def remove_label(file: Path, entry: Mapping[str, Any]) -> None:
-    """Takes back the entry that was added last. InvalidInput if somebody changed the end of the
-    file since, OutputError."""
+    """Takes back the entry that was added last; a file without another one is deleted.
+    InvalidInput if somebody changed the end of the file since, OutputError."""
     before, written = _content(file), write_yaml([entry]).encode("utf-8", "replace")
     if not before.endswith(written):
         raise InvalidInput(f"somebody changed {file} since", "correct the label there")
-    write_file(file, [before.removesuffix(written)])
+    if before == written:
+        file.unlink()
+    else:
+        write_file(file, [before.removesuffix(written)])
 
 
 def _content(file: Path) -> bytes:

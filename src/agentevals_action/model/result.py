@@ -84,13 +84,18 @@ class EvaluatorResult:
     judge: JudgeRecord | None = Field(default=None, exclude_if=lambda judge: judge is None)
 
 
-def passed_by_name(results: Sequence[EvaluatorResult], above: str = "") -> dict[str, bool | None]:
-    """Whether evaluators passed, those inside others too (`composite/child`)."""
-    found: dict[str, bool | None] = {}
+def by_path(results: Sequence[EvaluatorResult], above: str = "") -> dict[str, EvaluatorResult]:
+    """The results of evaluators, those inside others too (`composite/child`)."""
+    found: dict[str, EvaluatorResult] = {}
     for result in results:
-        found[f"{above}{result.name}"] = result.passed
-        found |= passed_by_name(result.evaluator_results, f"{above}{result.name}/")
+        found[f"{above}{result.name}"] = result
+        found |= by_path(result.evaluator_results, f"{above}{result.name}/")
     return found
+
+
+def passed_by_name(results: Sequence[EvaluatorResult]) -> dict[str, bool | None]:
+    """Whether evaluators passed, those inside others too."""
+    return {path: result.passed for path, result in by_path(results).items()}
 
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)

@@ -160,6 +160,11 @@ def _totals(
     }
 
 
+def asks_same(row: TestResult, test: Test) -> bool:
+    """Whether a row answers the question that a test asks now."""
+    return row.question == _question(test) and row.input_messages == tuple(_input_messages(test))
+
+
 def _input_messages(test: Test) -> Iterator[dict[str, Any]]:
     """All messages of a test, if there are several or a picture."""
     seen = [any(block.type == "image" for block in message.blocks) for message in test.input]

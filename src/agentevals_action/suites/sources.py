@@ -28,7 +28,7 @@ MAX_ROW = 10_000_000
 _OTHER_SUFFIX = "name a file that ends in .yaml, .yml or .jsonl, or the `evals.json` of a skill"
 
 
-def read_rows(path: Path, source: str) -> Iterator[tuple[str, int]]:
+def _rows(path: Path, source: str) -> Iterator[tuple[str, int]]:
     """The rows of JSONL that are not blank, with their line numbers from 1; Unreadable when the
     file cannot be read, or a row is not UTF-8 or too long."""
     try:
@@ -48,11 +48,11 @@ def read_rows(path: Path, source: str) -> Iterator[tuple[str, int]]:
 class Sources:
     """Follows the references of a suite's `tests`, to any depth; `files` are the files that were
     named. Errors go to the reader of the suite. `skill` is the name of the only one that it
-    installs; otherwise it is empty."""
+    installs; otherwise it is empty. `noun` is what the entries of files are called."""
 
-    def __init__(self, reader: FileReader, skill: str) -> None:
+    def __init__(self, reader: FileReader, skill: str = "", noun: str = "test") -> None:
         self.files: dict[NamedFile, None] = {}
-        self._reader, self._skill = reader, skill
+        self._reader, self._skill, self._noun = reader, skill, noun
 
     def entries(
         self, value: Any, location: Location, reader: FileReader, key: str = "tests"
@@ -94,7 +94,7 @@ class Sources:
 
     def _of_rows(self, path: Path, source: str) -> Iterator[WrittenTest]:
         line = 0
-        for text, line in read_rows(path, source):
+        for text, line in _rows(path, source):
             try:
                 document = read_row(text, source, line)
             except Unreadable as error:
@@ -104,7 +104,7 @@ class Sources:
                 document.data, document.positions.start, self._reader.of(document, path.parent)
             )
         if not line:
-            problem = "this file contains no test"
+            problem = f"this file contains no {self._noun}"
             self._reader.error(Location(source), problem, "write one JSON object a row")
 
     def _of_file(self, path: Path, source: str) -> Iterator[WrittenTest]:
@@ -112,8 +112,8 @@ class Sources:
         if isinstance(document.data, list) and document.data:
             yield from self._of_list(document.data, self._reader.of(document, path.parent))
             return
-        problem = f"this file of tests is {describe_value(document.data)}"
-        advice = "write a list of tests, each with a hyphen in front"
+        problem = f"this file of {self._noun}s is {describe_value(document.data)}"
+        advice = f"write a list of {self._noun}s, each with a hyphen in front"
         self._reader.error(document.location, problem, advice)
 
     def _of_list(self, values: list[Any], reader: FileReader) -> Iterator[WrittenTest]:
@@ -135,7 +135,7 @@ class Sources:
             is_glob = _is_glob(text) and not path.exists()
             paths = _matching(text, reader) if is_glob else [reader.file(text)]
         except (OSError, ValueError) as error:
-            advice = "name a file of tests, from the folder of this one"
+            advice = f"name a file of {self._noun}s, from the folder of this one"
             reader.error(location, str(error), advice)
             return
         for path in paths:

@@ -181,6 +181,14 @@ class GitRepository:
             return None
         return _checked("merge-base", done).decode("ascii").strip()
 
+    async def author(self) -> str:
+        """The name of the user in the configuration, else the e-mail address; empty without."""
+        done = await self._call("config", "--show-scope", "--get-regexp", r"^user\.(name|email)$")
+        lines = (line.split(maxsplit=2) for line in os.fsdecode(done.output).splitlines())
+        # The last one of a key holds; those of the command are the action's own.
+        found = {words[1]: words[2] for words in lines if words[0] != "command" and words[2:]}
+        return found.get("user.name") or found.get("user.email", "")
+
     async def fetch(self, sha: str) -> None:
         """Fetches one commit from `origin`, without its history if the clone is shallow: a complete
         clone stays complete."""

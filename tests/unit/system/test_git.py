@@ -362,3 +362,15 @@ def test_origin__over_ssh_is_that_of_the_server_for_a_token(made: Repository, ur
     made.git("remote", "add", "origin", url)
     assert opened(made).origin() == url
     assert opened(made, token="t").origin() == "https://github.com/acme/agent.git"
+
+
+def test_author__is_the_user_s_and_not_the_action_s(made: Repository, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    environ = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    assert opened(made, environ=environ).author() == ""
+    (home / ".gitconfig").write_text("[user]\n\temail = ada@example.org\n")
+    assert opened(made, environ=environ).author() == "ada@example.org"
+    (home / ".gitconfig").write_text("[user]\n\temail = ada@example.org\n\tname = Ada\n")
+    made.git("config", "user.name", "Ada B. Lovelace")
+    assert opened(made, environ=environ).author() == "Ada B. Lovelace"

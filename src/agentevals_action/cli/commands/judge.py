@@ -5,6 +5,7 @@ import click
 from agentevals_action.cli.lazy_group import LazyGroup
 
 _MEMBERS = {
+    "label": ("judge_label", "command", "Label answers, one after another."),
     "calibrate": ("judge_calibrate", "command", "Give labelled answers to their judges."),
 }
 
