@@ -180,6 +180,16 @@ function evaluators(details, chosen) {
   }));
 }
 
+/** What pairwise evaluators say about the two answers, in both orders. */
+function pairs(details) {
+  const words = ["base is much better", "base is slightly better", "equal", "head is slightly better", "head is much better"];
+  const preference = (result) => (unknown(result.score) ? "not judged" : words[4 * result.score]);
+  return section("Head's answer against base's", (details.head?.pairs?.[0]?.evaluatorResults ?? []).map((result) =>
+    element("details", { open: result.score !== 0.5 }, element("summary", {}, `${result.name}: ${result.score === 0.5 ? "tie" : preference(result)}`),
+      result.error ? errorNodes(result.error) : result.reasoning ? element("p", { class: "muted" }, result.reasoning) : null,
+      element("ul", { class: "facts" }, (result.evaluatorResults ?? []).map((order) => element("li", {}, `${order.name}: ${preference(order)}. ${order.reasoning ?? ""}`))))));
+}
+
 // --- the trace: what the agent said and did
 
 const callsOf = (sample) => (sample?.outputMessages ?? []).flatMap((message) => message.tool_calls ?? []);
@@ -362,6 +372,6 @@ function showTest(state) {
   const asked = test.turn ? conversation(test, chosen) : [...section(details.head?.input || details.base?.input ? "Messages" : "Question", questions(details)), ...section("Answers", answers(test, chosen))];
   article.replaceChildren(...top,
     element("ul", { class: "facts" }, reasons(details, chosen.head), (details.gatesRemoved ?? []).map((gate) => element("li", {}, `required gate ${gate} was removed`)), (details.facts ?? []).map((fact) => element("li", {}, fact))),
-    ...asked, ...evaluators(details, chosen), ...trace(details, chosen), ...samples(test, state, chosen), ...figures(details, chosen), ...origin(test, details));
+    ...asked, ...evaluators(details, chosen), ...pairs(details), ...trace(details, chosen), ...samples(test, state, chosen), ...figures(details, chosen), ...origin(test, details));
   differenceButtons();
 }

@@ -47,6 +47,8 @@ SAMPLES: dict[str, tuple[dict[str, Any], str | Trace, str | Trace]] = {
         '{"checks": [{"id": "rubric-1", "satisfied": true}]}',
         '{"checks": [{"id": "rubric-1", "satisfied": false}]}',
     ),
+    # It compares two answers, and scores none.
+    "pairwise": ({"criteria": "A"}, "", ""),
     "latency": ({"threshold": 100}, Trace((), duration_ms=100), Trace((), duration_ms=100.5)),
     "cost": (
         {"budget": 0.3},
@@ -140,7 +142,11 @@ def test_type__is_described(options: type[Evaluator]) -> None:
     assert options.model_json_schema()["type"] == "object"
 
 
-@every_type
+@pytest.mark.parametrize(
+    "options",
+    [options for options in evaluators.EVALUATORS.values() if not options.compares],
+    ids=lambda options: options.type,
+)
 def test_type__scores_both_ways(options: type[Evaluator], tmp_path: Path) -> None:
     fields, good, bad = SAMPLES[options.type]
     for answer, score in ((good, 1.0), (bad, 0.0)):

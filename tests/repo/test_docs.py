@@ -190,7 +190,10 @@ def test_evaluators__each_example_is_valid(name: str, tmp_path: Path) -> None:
         "id": "a",
         "input": "q",
         "expected_output": {"order": "2077", "total": 3.5},
-        "assert": [{"type": name, **generate.examples()[name]}],
+        "assert": [
+            {"type": "contains", "value": "2077", "name": "scores"},  # `pairwise` does not
+            {"type": name, **generate.examples()[name]},
+        ],
     }
     (tmp_path / "EVAL.yaml").write_text(yaml.safe_dump({"name": "suite", "tests": [test]}))
     check_suite(tmp_path)

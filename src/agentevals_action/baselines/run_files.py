@@ -109,6 +109,7 @@ def _reduced(result: TestResult, keep: int | None) -> TestResult:
         samples=samples,
         declared=(),
         suite_samples=(),
+        pairs=(),
         input_messages=asked,
     )
 

@@ -23,6 +23,7 @@ _CLASSES = {
     "code_judge": ("code_judge.evaluator", "CodeJudge"),
     "llm_judge": ("judges.llm_judge", "LlmJudge"),
     "rubric": ("judges.rubric", "Rubric"),
+    "pairwise": ("judges.pairwise", "Pairwise"),
     "composite": ("composite", "Composite"),
     "tool_trajectory": ("tool_trajectory.evaluator", "ToolTrajectory"),
     "field_accuracy": ("json.field_accuracy", "FieldAccuracy"),

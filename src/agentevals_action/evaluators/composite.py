@@ -163,6 +163,17 @@ class Composite(Evaluator):
         "pass, over 0 and up to 1.",
     )
 
+    @field_validator("evaluators")
+    @classmethod
+    def _check_scores(cls, evaluators: tuple[Evaluator, ...]) -> tuple[Evaluator, ...]:
+        problem = "it gives no score to an answer; move it out of the composite"
+        problems: dict[Steps, str] = {
+            (index,): problem for index, each in enumerate(evaluators) if each.compares
+        }
+        if problems:
+            raise errors_at(problems)
+        return evaluators
+
     @field_validator("aggregator")
     @classmethod
     def _check_names(cls, aggregator: Aggregator, info: ValidationInfo) -> Aggregator:

@@ -151,15 +151,38 @@ class Attempts:
             attempt.test.timeout_seconds or attempt.suite.timeout_seconds or self._settings.timeout
         )
 
+    async def compare(
+        self, attempt: Attempt, head: SampleResult, base: SampleResult
+    ) -> SampleResult:
+        """The stored answer of head, compared with that of base by the evaluators of the attempt's
+        test that do so. It has no score."""
+        return await _or_error(attempt, self._compare(attempt, head, base))
+
+    async def _compare(
+        self, attempt: Attempt, head: SampleResult, base: SampleResult
+    ) -> SampleResult:
+        own, rival = (self._case(attempt, stored_work(sample)) for sample in (head, base))
+        case = replace(own, rival=rival)
+        results = await evaluators.run_evaluators(attempt.test.comparing, case)
+        return SampleResult(evaluator_results=results, spent=total_spending(attempt.spent))
+
     async def _score(self, attempt: Attempt, work: Work) -> SampleResult:
         """The scores of an agent's work."""
+        case = self._case(attempt, work)
+        results = await evaluators.run_evaluators(attempt.test.scoring, case)
+        if attempt.not_stored:  # a program may give a score without the reply
+            raise attempt.not_stored[0]
+        return sample_result(work, results, total_spending(attempt.spent))
+
+    def _case(self, attempt: Attempt, work: Work) -> Case:
+        """An agent's work, and the context in which it is judged."""
 
         async def ask(evaluator: Evaluator, messages: Sequence[Message], number: int) -> Trace:
             judge, own = _judge(attempt, evaluator, number), evaluator.judge_temperature()
             reply = await self._call_judge(attempt, judge, messages, number, own)
             return replace(reply, model=reply.model or judge.name)
 
-        case = Case(
+        return Case(
             test=attempt.test,
             evaluators=attempt.test.evaluators,
             trace=work.trace,
@@ -174,10 +197,6 @@ class Attempts:
             file_changes=work.changes,
             judge_path=self._judge_path,
         )
-        results = await evaluators.run_evaluators(attempt.test.evaluators, case)
-        if attempt.not_stored:  # a program may give a score without the reply
-            raise attempt.not_stored[0]
-        return sample_result(work, results, total_spending(attempt.spent))
 
     def _judge_program(
         self,

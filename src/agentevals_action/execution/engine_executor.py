@@ -157,6 +157,12 @@ class EngineExecutor(SuiteExecutor):
                 scored.append(stored)
         return without_secrets(scored)
 
+    async def compare(self, test: str, head: SampleResult, base: SampleResult) -> SampleResult:
+        """The answers of two samples of a test, compared."""
+        async with self._attempts.slots:
+            attempt = Attempt(self.suite, self._tests[test], 0)
+            return without_secrets(await self._attempts.compare(attempt, head, base))
+
     def error_row(self, test: str, error: ErrorInfo) -> TestResult:
         """The result of a test that did not run."""
         return self._row(self._tests[test], [SampleResult(error=error)], None)

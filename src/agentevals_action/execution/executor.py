@@ -104,6 +104,11 @@ class SuiteExecutor(ABC):
         called; samples without an answer and without an error are left out. AttemptError if the
         tree cannot be prepared for a program that scores."""
 
+    async def compare(self, test: str, head: SampleResult, base: SampleResult) -> SampleResult:  # noqa: ARG002  # for subclasses
+        """The answers of two samples of a test, compared by the evaluators of this suite that do
+        so: its `evaluator_results`. TypeError: the suite of a runner has none."""
+        raise TypeError(f"{self.name} cannot compare the answers of {test}")
+
     @abstractmethod
     def error_row(self, test: str, error: ErrorInfo) -> TestResult:
         """The result of a test that did not run, by its id."""

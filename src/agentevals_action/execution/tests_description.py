@@ -102,7 +102,7 @@ class TestsDescription(SuiteDescription):
     def grading(self, test: Test) -> Any:
         """What scores an answer."""
         agent = self._suite.find_agent(test)
-        evaluators = [self._shared_evaluator(evaluator, agent) for evaluator in test.evaluators]
+        evaluators = [self._shared_evaluator(evaluator, agent) for evaluator in test.scoring]
         return {**self.references(test), "evaluators": evaluators}
 
     def agent(self, test: Test) -> Any:

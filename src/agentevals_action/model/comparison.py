@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, computed_field
 
@@ -287,6 +287,50 @@ class VariantComparison:
         return tuple(test for test in self.tests if test.passes is None)
 
 
+#: The share of pairs by which losses exceed wins where head's answers are called worse.
+NET_LOSS = 0.2
+
+
+@dataclass(frozen=True)
+class PairwiseComparison:
+    """Head's answers against base's by the pairwise evaluator `name`: the pairs in which head's is
+    much better in both orders (`wins`), much worse (`losses`), and all others (`ties`); in `flips`
+    of these the judge preferred another answer in each order.
+
+    `p_better` and `p_worse` are the probabilities of so many wins and losses if the two sides are
+    equally good; what is at most `level` is significant. `better`, `worse` and `not_judged` are ids
+    of tests, `problem` the reason why the first of the last was not judged."""
+
+    name: str
+    wins: int
+    losses: int
+    ties: int
+    flips: int
+    p_better: float
+    p_worse: float
+    level: float = 0.0
+    better: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
+    not_judged: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs that were judged."""
+        return self.wins + self.losses + self.ties
+
+    @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
+    @property
+    def finding(self) -> Literal["worse", "better", "nothing", "too few pairs"]:
+        """What is shown about head's answers: `too few pairs` if no result could have shown a
+        difference. They are worse if the losses also exceed the wins by enough to matter."""
+        if self.p_worse <= self.level and self.losses - self.wins >= NET_LOSS * self.pairs:
+            return "worse"
+        if self.p_better <= self.level:
+            return "better"
+        return "nothing" if 0.5 ** (self.wins + self.losses) <= self.level else "too few pairs"
+
+
 @dataclass(frozen=True)
 class SuiteComparison:
     """One suite on both sides. `score` (0-1), `cost` (US dollars) and `duration` (milliseconds) are
@@ -300,6 +344,7 @@ class SuiteComparison:
     cost: Difference | None = None
     duration: Difference | None = None
     variants: tuple[VariantComparison, ...] = ()
+    pairwise: tuple[PairwiseComparison, ...] = ()
 
     @property
     def path(self) -> str:

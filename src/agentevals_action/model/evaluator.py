@@ -134,7 +134,8 @@ class Case:
     None without a workspace. `judges` returns the targets that a program may call for an evaluator;
     AttemptError of kind `configuration` if there is no judge. `judge_path` returns the path from
     which a judge runs for a path in `root`. `judge_key` identifies the way of judging of an
-    evaluator that asks a judge. `notice` receives a sentence for the reader of the report."""
+    evaluator that asks a judge. `notice` receives a sentence for the reader of the report. `rival`
+    is the same test with base's answer, where head's is compared with it."""
 
     test: Task
     evaluators: Sequence["Evaluator"]
@@ -149,6 +150,7 @@ class Case:
     workspace: Path | None = None
     file_changes: str | None = None
     judge_path: Callable[[Path], Path] = lambda path: path
+    rival: "Case | None" = None
 
 
 def _read_required(value: Any) -> Any:
@@ -163,7 +165,8 @@ class Evaluator(FileModel):
     Each type is a subclass, which adds its own fields and implements `evaluate`. In its name, `-`
     and `_` are equal. `deterministic` types give the same score for the same answer. With
     `asks_judge`, the field `target` names a judge; with `runs_programs`, it runs a program of the
-    repository. With `passes_fields`, unknown fields are part of `config`.
+    repository. With `passes_fields`, unknown fields are part of `config`. One that `compares` gives
+    no score to an answer: it compares head's with base's.
 
     `location` is that of its entry, `target_locations` those of its judges' names. `files` are
     those that it names."""
@@ -178,6 +181,7 @@ class Evaluator(FileModel):
     asks_judge: ClassVar[bool] = False
     runs_programs: ClassVar[bool] = False
     passes_fields: ClassVar[bool] = False
+    compares: ClassVar[bool] = False
 
     written_type: str = spelled(
         "type", default="", description="The type of evaluator; `-` and `_` are equal in it."

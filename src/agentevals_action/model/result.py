@@ -188,7 +188,9 @@ class TestResult:
     that `by_base`'s. A result of another arm has the name of its `variant`, and in `declared` the
     samples of the suite as declared that were taken with its fresh ones. `suite_samples` were taken
     again to confirm something about the suite as a whole, errors included: nothing of the test
-    follows from them but what it `spent`."""
+    follows from them but what it `spent`. `pairs` are comparisons of head's answer with base's,
+    which have no score: their `evaluator_results` are those of pairwise evaluators, 1 if head's
+    answer is much better, 0 if base's is, 0.5 for a tie."""
 
     __test__ = False  # pytest: not a test case
 
@@ -222,6 +224,7 @@ class TestResult:
     variant: str = Field(default="", exclude_if=lambda name: not name)
     declared: tuple[SampleResult, ...] = Field(default=(), exclude_if=lambda taken: not taken)
     suite_samples: tuple[SampleResult, ...] = Field(default=(), exclude_if=lambda taken: not taken)
+    pairs: tuple[SampleResult, ...] = Field(default=(), exclude_if=lambda pairs: not pairs)
 
     @property
     def key(self) -> Key:

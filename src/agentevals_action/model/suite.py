@@ -161,6 +161,16 @@ class Test(Task):
         return bool(self.tools or self.commands)
 
     @property
+    def scoring(self) -> tuple[Evaluator, ...]:
+        """The evaluators that score an answer."""
+        return tuple(each for each in self.evaluators if not each.compares)
+
+    @property
+    def comparing(self) -> tuple[Evaluator, ...]:
+        """The evaluators that compare head's answer with base's."""
+        return tuple(each for each in self.evaluators if each.compares)
+
+    @property
     def skills(self) -> tuple[Skill, ...]:
         """The skills that are installed for its agent."""
         return self.workspace.installed if self.workspace else ()
@@ -175,7 +185,7 @@ class Test(Task):
         scored than whether they are opened."""
         evaluators = tuple(
             each
-            for each in self.evaluators
+            for each in self.scoring
             if all(inner.type != "skill_trigger" for inner in each.walk())
         )
         if not (self.workspace and self.skills and evaluators):
@@ -387,7 +397,7 @@ class Suite(FileModel):
             return False
         return all(
             self._gives_same_score(inner, agent)
-            for evaluator in test.evaluators
+            for evaluator in test.scoring
             for inner in evaluator.walk()
         )
 

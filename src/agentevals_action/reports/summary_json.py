@@ -26,6 +26,7 @@ from agentevals_action.model.comparison import (
     Difference,
     Evidence,
     Outcome,
+    PairwiseComparison,
     TestComparison,
 )
 from agentevals_action.model.diagnostic import Diagnostic
@@ -161,6 +162,7 @@ class SuiteEntry(_Entry):
     ]
     edits: tuple[Edit, ...] = _at("run", "edits")
     variants: tuple[VariantEntry, ...]
+    pairwise: tuple[PairwiseComparison, ...]
 
 
 class Summary(_Entry):

@@ -151,6 +151,8 @@ class _Loader:
         self._data, of_suite = data, replace(reader, origin="suite")
         self._lists_evaluators = has_errors or any(map(data.get, EVALUATOR_LISTS))
         self._suite = suite = of_suite.validate(Suite, data) or Suite()
+        if suite.evaluators and all(each.compares for each in suite.evaluators):
+            self._lists_evaluators = False  # the tests still need one that scores
         self._workspace = effective_workspace(None, suite.workspace, reader)
         self._targets = TargetUse(reader, catalog, suite, root.document.location)
         self._tools: ToolReader | None = None
@@ -289,8 +291,9 @@ class _Loader:
         evaluators = own if skips else own + self._suite.evaluators
         # An invalid evaluator is missing in these, and its error is the only one.
         has_errors = reader.diagnostics.error_count > before
-        if not (evaluators or has_errors or (self._lists_evaluators and not skips)):
-            evaluators = _default_evaluators(test, reader)
+        is_scored = any(not each.compares for each in evaluators)
+        if not (is_scored or has_errors or (self._lists_evaluators and not skips)):
+            evaluators += _default_evaluators(test, reader)
         evaluators = with_own_names(evaluators)
         agent = self._check_targets(test, evaluators, reader)
         question = self._with_files(test, data, reader)
@@ -381,7 +384,7 @@ def _default_evaluators(test: Test, reader: FileReader) -> tuple[Evaluator, ...]
     if test.criteria:
         judge = EVALUATORS["llm_judge"].model_validate({"name": "criteria"}, context=reader)
         return (judge.model_copy(update={"origin": "default", "location": test.location}),)
-    problem = f"the test `{test.id}` has no evaluator"
+    problem = f"the test `{test.id}` has no evaluator that scores its answer"
     reader.error(test.location, problem, "write `criteria`, `rubrics` or evaluators")
     return ()
 

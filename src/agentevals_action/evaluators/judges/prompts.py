@@ -41,13 +41,19 @@ _VARIABLES: Mapping[str, Callable[[Case], Any]] = {
     "file_changes": lambda case: case.file_changes or "",
 }
 #: Those that have what the agent did.
-_OF_AGENT = frozenset({"answer", "output", "output_messages", "tool_calls", "file_changes"})
+OF_AGENT = frozenset({"answer", "output", "output_messages", "tool_calls", "file_changes"})
+#: Those that have what is asked, and what makes an answer good.
+OF_TEST = frozenset(_VARIABLES) - OF_AGENT
 
 
 class PromptedEvaluator(Evaluator):
-    """An evaluator that asks a judge, with the packaged prompt `template` or the suite's."""
+    """An evaluator that asks a judge, with the packaged prompt `template` or the suite's. Its
+    prompt reads variables of the test, and one or more of each set in `of_agent`. The field `asks`
+    has what the judge is asked; one of a single test is no part of how it judges."""
 
     template: ClassVar[str]
+    asks: ClassVar[str] = ""
+    of_agent: ClassVar[Sequence[frozenset[str]]] = (OF_AGENT,)
     deterministic = False
     asks_judge = True
 
@@ -57,8 +63,8 @@ class PromptedEvaluator(Evaluator):
 
     prompt: str | None = Field(
         default=None,
-        description="The judge's prompt: a path, or the text itself. Variables in double "
-        f"braces: {', '.join(sorted(_VARIABLES))}.",
+        description="The judge's prompt: a path, or the text itself. Variables stand in double "
+        "braces, as {{question}} and {{answer}}.",
     )
 
     temperature: Annotated[float, Field(ge=0, le=2)] | None = Field(
@@ -79,13 +85,13 @@ class PromptedEvaluator(Evaluator):
     @classmethod
     def _check_prompt(cls, prompt: str | None, info: ValidationInfo) -> str | None:
         if prompt is not None:
-            _read_prompt(prompt, get_folder(info))
+            _read_prompt(prompt, get_folder(info), cls.of_agent)
         return prompt
 
     @model_validator(mode="after")
     def _load_prompt(self, info: ValidationInfo) -> Self:
         if self.prompt is not None:
-            self._text, self._file = _read_prompt(self.prompt, get_folder(info))
+            self._text, self._file = _read_prompt(self.prompt, get_folder(info), self.of_agent)
         return self
 
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:
@@ -116,7 +122,9 @@ class PromptedEvaluator(Evaluator):
         """Its own fields, with the text of its prompt: how it judges. Rubrics of one test are part
         of what it is asked, as the criteria of the test are."""
         text = self._text or templating.packaged_text(f"judges/{self.template}")
-        return {**self.own_fields(), "prompt": text}
+        fields = {**self.own_fields(), "prompt": text}
+        is_shared = self.origin == "suite"
+        return {name: fields[name] for name in fields if is_shared or name != self.asks}
 
     def compose(self, variables: Mapping[str, Any], form: str) -> str:
         """The text to send: the suite's prompt alone, or the packaged one, which fences the data
@@ -137,7 +145,9 @@ class PromptedEvaluator(Evaluator):
             raise AttemptError("evaluator", str(error)) from None
 
 
-def _read_prompt(prompt: str, folder: Folder) -> tuple[str, Path | None]:
+def _read_prompt(
+    prompt: str, folder: Folder, of_agent: Sequence[frozenset[str]]
+) -> tuple[str, Path | None]:
     """The text of a prompt, and its file if it has one; ValueError if it cannot be used."""
     if not prompt.strip():
         raise ValueError("the prompt is empty; write one, or remove `prompt` for the packaged one")
@@ -151,13 +161,17 @@ def _read_prompt(prompt: str, folder: Folder) -> tuple[str, Path | None]:
         raise ValueError(
             f"the prompt is longer than {MAX_PROMPT:,} characters; write a shorter one"
         )
-    for name in templating.unknown_variables(text, frozenset(_VARIABLES)):
-        meant = nearest(name, _VARIABLES)
-        known = f"known are {', '.join(sorted(_VARIABLES))}"
+    variables = OF_TEST.union(*of_agent)
+    for name in templating.unknown_variables(text, variables):
+        meant = nearest(name, variables)
+        known = f"known are {', '.join(sorted(variables))}"
         advice = f"did you mean {{{{{meant}}}}}?" if meant else known
         raise ValueError(f"the prompt has the unknown variable {{{{{name}}}}}; {advice}")
-    if not _OF_AGENT.intersection(templating.unknown_variables(text, frozenset())):
-        raise ValueError("the prompt reads nothing of the agent; write {{answer}} in it")
+    used = templating.unknown_variables(text, frozenset())
+    if missing := [f"{{{{{min(names)}}}}}" for names in of_agent if names.isdisjoint(used)]:
+        raise ValueError(
+            f"the prompt reads nothing of the agent; write {' and '.join(missing)} in it"
+        )
     return text, path
 
 

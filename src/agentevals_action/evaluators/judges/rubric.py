@@ -232,6 +232,7 @@ class Rubric(VotingEvaluator):
 
     type = "rubric"
     template = "rubric.md.j2"
+    asks = "rubrics"
 
     rubrics: Annotated[
         ListOf[
@@ -285,12 +286,6 @@ class Rubric(VotingEvaluator):
         )
         shown = min(checks, key=lambda check: abs(float(check["score"]) - score))
         return score, shown["reasoning"]
-
-    def judging(self) -> Mapping[str, Any]:
-        """With its criteria if they are those of the suite."""
-        fields = super().judging()
-        is_shared = self.origin == "suite"
-        return fields if is_shared else {key: fields[key] for key in fields if key != "rubrics"}
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
         """Those of every prompt, and thresholds of criteria that are not gates."""

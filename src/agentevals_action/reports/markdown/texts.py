@@ -21,7 +21,7 @@ from agentevals_action.model.run import CommentTemplate, Level, Policy, Run
 from agentevals_action.model.skill import name_suite
 from agentevals_action.reports.markdown import github_limits, tests
 from agentevals_action.reports.markdown.github_limits import count_characters, cut_markdown
-from agentevals_action.reports.view import sentences, variants
+from agentevals_action.reports.view import pairwise, sentences, variants
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.groups import GROUPS
@@ -152,6 +152,8 @@ def list_facts(view: ReportView, limits: Limits) -> Mapping[str, Any]:
         "describe_shown": variants.describe_shown,
         "arm_figures": variants.arm_figures,
         "list_tests": variants.list_tests,
+        "worse_answers": pairwise.worse_answers(review.suites),
+        "describe_pairwise": pairwise.describe_pairwise,
         "describe_edit": sentences.describe_edit,
         "describe_evidence": tests.describe_evidence,
         "describe_gates": tests.describe_gates,

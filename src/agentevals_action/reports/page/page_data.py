@@ -41,7 +41,7 @@ _QUIET = frozenset({ChangeKind.UNCHANGED, ChangeKind.NEW, ChangeKind.STILL_FAILI
 
 
 #: What the page shows of a side besides its input; the names in it are those of `results.jsonl`.
-_SIDE = {"target", "path", "line", "error", "samples"}
+_SIDE = {"target", "path", "line", "error", "samples", "pairs"}
 _NOT_SHOWN: Any = {"samples": {"__all__": {"spent", "cached"}}}
 
 

@@ -24,6 +24,7 @@ from agentevals_action.reports.terminal.lines import (
 )
 from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ReportedTest, ReportView, same_errors
+from agentevals_action.reports.view.pairwise import describe_pairwise
 from agentevals_action.reports.view.sentences import describe_change, headline, verdicts
 from agentevals_action.reports.view.suite_table import suite_table
 
@@ -73,7 +74,12 @@ def print_suites(view: ReportView, stream: IO[str], limit: int = _SUITES) -> Non
     of_variants = (
         f"{row.name}, {table.variants}: {words}" for row in table.rows for words in row.variants
     )
-    print_sentences([table.left, *of_variants], stream)
+    of_pairs = (
+        f"{suite.run.label}, {found.name}: {describe_pairwise(found)}"
+        for suite in view.review.suites
+        for found in suite.pairwise
+    )
+    print_sentences([table.left, *of_variants, *of_pairs], stream)
 
 
 def print_sentences(sentences: Iterable[str], stream: IO[str]) -> None:

@@ -20,6 +20,7 @@ from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.confirmation import change_word
 from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ReportView
+from agentevals_action.reports.view.pairwise import worse_answers
 
 #: Reasons that fit into the sentence.
 REASONS_IN_SENTENCE = 3
@@ -59,9 +60,8 @@ def _remarks(view: ReportView) -> list[str]:
         if view.groups[key]
     }
     by_edits = named.pop("passedByEdits", "")
-    return list(
-        filter(None, (_lost(view), by_edits, removed(view), edited(view.edits), *named.values()))
-    )
+    first = (_lost(view), by_edits, worse_answers(view.review.suites))
+    return list(filter(None, (*first, removed(view), edited(view.edits), *named.values())))
 
 
 def _lost(view: ReportView) -> str:

@@ -19,6 +19,7 @@ from agentevals_action.review.comparison.decision_rule import (
     assess,
     compute_priors,
 )
+from agentevals_action.review.comparison.pairwise import with_pairwise
 from agentevals_action.review.comparison.states import compare_suite, find_suspects
 from agentevals_action.review.comparison.variants import with_variants
 
@@ -116,6 +117,7 @@ def _decide(
         acceptance = None
     suites = waivers.apply(compared, run.quarantines, acceptance)
     suites = with_variants(suites, variants, run.policy)
+    suites = with_pairwise(suites, run.policy)
     # Of two files, one may have another suite.
     decision = gate.decide(run, [suite for suite in suites if suite.head])
     if run.claims or decision.conclusion == gate.ACTION_REQUIRED:

@@ -99,6 +99,14 @@ def _binomial_tail(trials: int, failures: int, rate: float) -> float:
     )
 
 
+def sign_test(successes: int, trials: int) -> float:
+    """The probability (0–1) of at least so many successes if each trial succeeds as often as not:
+    the exact one-sided sign test (Dixon and Mood 1946, "The statistical sign test"). In integers,
+    which have no largest value."""
+    ways: int = sum(math.comb(trials, count) for count in range(successes, trials + 1))
+    return ways / (1 << trials)
+
+
 def paired_difference(differences: Sequence[tuple[float, Hashable]]) -> Difference | None:
     """The mean of question-level differences (head minus base), each with its cluster. None for
     fewer than two clusters.
