@@ -190,7 +190,11 @@ class Judges:
                         fingerprints.judge_key(suite, test, evaluator),
                         evaluator,
                         ", ".join(target.name for target in targets),
-                        tuple(_opinion(each, place, evaluator, label) for each in scored),
+                        tuple(
+                            read_opinion(each, found, evaluator, label.criterion)
+                            for each in scored
+                            for found in (each.evaluator_results[place : place + 1] or (None,))
+                        ),
                     )
                 )
             return judged
@@ -207,20 +211,21 @@ def _criteria(test: Test, evaluator: Evaluator, label: Label) -> str:
     return "; ".join(asked) or test.criteria or ""
 
 
-def _opinion(sample: SampleResult, place: int, evaluator: Evaluator, label: Label) -> Opinion:
-    """What the judge at a place among the evaluators says about the answer, or the criterion."""
-    result = sample.evaluator_results[place] if sample.evaluator_results else None
+def read_opinion(
+    sample: SampleResult, result: EvaluatorResult | None, evaluator: Evaluator, criterion: str
+) -> Opinion:
+    """What the result of a judge says about the answer, or about one criterion."""
     if result is None or result.passed is None:
         error = result.error if result else sample.error
         return Opinion(None, None, error.message if error else "there is no score")
     models = result.judge.models if result.judge else ()
-    if not label.criterion or not isinstance(evaluator, Rubric):
+    if not criterion or not isinstance(evaluator, Rubric):
         reason = result.reasoning or "; ".join(result.misses or result.hits)
         return Opinion(result.passed, result.score, reason, models)
-    criterion = next(each for each in evaluator.rubrics if each.name == label.criterion)
+    asked = next(each for each in evaluator.rubrics if each.name == criterion)
     for check in result.details["checks"]:
-        if check["id"] == label.criterion:
-            is_hit = criterion.is_hit(check["score"])
+        if check["id"] == criterion:
+            is_hit = asked.is_hit(check["score"])
             return Opinion(is_hit, check["score"], check["reasoning"], models)
     return Opinion(None, None, "the judge left out the criterion")
 

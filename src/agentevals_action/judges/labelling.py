@@ -9,6 +9,7 @@ from typing import Any, Literal
 from agentevals_action.evaluators.judges.llm_judge import LlmJudge
 from agentevals_action.evaluators.judges.rubric import Criterion, Rubric
 from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.judges.calibrate import Opinion, read_opinion
 from agentevals_action.judges.labels import answer_digest, list_judges, text_digest
 from agentevals_action.model.judge import Label, Labels
 from agentevals_action.model.judge_rule import Floor
@@ -37,15 +38,11 @@ class Task:
     criterion: Criterion | None = None
 
     @property
-    def opinion(self) -> tuple[bool | None, str]:
-        """Whether the judge let the answer pass, None if that is not known, and its reason."""
+    def opinion(self) -> Opinion:
+        """What the judge says about it."""
         result = by_path(self.sample.evaluator_results).get(self.judge)
-        if result is None or self.criterion is None:
-            return (result.passed, result.reasoning) if result else (None, "")
-        checks = {check["id"]: check for check in result.details.get("checks", ())}
-        if (found := checks.get(self.criterion.name)) is None:
-            return None, ""
-        return self.criterion.is_hit(found["score"]), found["reasoning"]
+        criterion = self.criterion.name if self.criterion else ""
+        return read_opinion(self.sample, result, self.evaluator, criterion)
 
     def label(self, verdict: Literal["pass", "fail"], who: str) -> Label:
         """A label for it, as a file has it: with the text of the answer if the judge reads nothing
@@ -109,7 +106,7 @@ def _tasks(suite: Suite, test: Test, sample: SampleResult) -> Iterator[Task]:
 
 def _passes(tasks: Sequence[Task]) -> bool:
     """Whether no judge fails the answer."""
-    return all(task.opinion[0] is not False for task in tasks)
+    return all(task.opinion.passes is not False for task in tasks)
 
 
 def _about(label: Label, every_answer: bool) -> tuple[str, ...]:

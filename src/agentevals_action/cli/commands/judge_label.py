@@ -167,8 +167,9 @@ def _show(task: Task, title: str, *, shows_judge: bool) -> None:
         f"does the answer achieve this? (`{task.judge}`)": "\n".join(_asked(task)),
     }
     if shows_judge:
-        passes, reason = task.opinion
-        parts["the judge"] = f"{ {True: 'pass', False: 'fail', None: 'unknown'}[passes] }: {reason}"
+        opinion = task.opinion
+        verdict = {True: "pass", False: "fail", None: "unknown"}[opinion.passes]
+        parts["the judge"] = f"{verdict}: {opinion.reason}"
     for heading, text in parts.items():
         click.secho(f"\n{printable(heading, _TITLE)}", bold=True)
         output.print_lines(
