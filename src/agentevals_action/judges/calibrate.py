@@ -139,7 +139,7 @@ class Judges:
 
     def __init__(self, answers: Sequence[LabelledAnswer], suites: Iterable[Suite]) -> None:
         tests = {(suite.path, test.id): test for suite in suites for test in suite.tests}
-        self._answers, self._judges = answers, dict[Key, dict[str, Evaluator]]()
+        self._judges: dict[Key, dict[str, Evaluator]] = {}
         for answer in answers:
             known = list_judges(tests[answer.test])
             own = self._judges.setdefault(answer.test, {})
@@ -161,14 +161,16 @@ class Judges:
 
     async def ask(
         self,
+        answers: Iterable[LabelledAnswer],
         suites: Mapping[str, Suite],
         executor: Callable[[Suite], SuiteExecutor],
         fingerprints: Fingerprints,
         samples: int,
         done: Callable[[Sequence[SampleResult]], None],
     ) -> Sequence[JudgedAnswer]:
-        """The opinions of each judge about each of its answers, `samples` times; `suites` are the
-        selected ones by their paths. `done` receives what an answer led to."""
+        """The opinions of each judge about each of its answers, or about other forms of them,
+        `samples` times; `suites` are the selected ones by their paths. `done` receives what an
+        answer led to."""
 
         async def ask_about(answer: LabelledAnswer) -> Sequence[JudgedAnswer]:
             suite = suites[answer.test[0]]
@@ -200,7 +202,7 @@ class Judges:
             return judged
 
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(ask_about(answer)) for answer in self._answers]
+            running = [tasks.create_task(ask_about(answer)) for answer in answers]
         return [judged for task in running for judged in task.result()]
 
 

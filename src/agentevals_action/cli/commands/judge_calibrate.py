@@ -2,8 +2,9 @@
 
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -16,9 +17,16 @@ from agentevals_action.cli.tables import print_table
 from agentevals_action.errors import ExitCode, InvalidInput, unwrapped
 from agentevals_action.formatting import UNKNOWN, counted, cut_line, percent, plural, score
 from agentevals_action.judges import calibrate
-from agentevals_action.judges.calibrate import JudgedAnswer, Judges, Measured, MeasuredJudge
+from agentevals_action.judges.calibrate import (
+    JudgedAnswer,
+    Judges,
+    LabelledAnswer,
+    Measured,
+    MeasuredJudge,
+)
 from agentevals_action.judges.calibration_file import write_calibration
 from agentevals_action.judges.labels import read_labels
+from agentevals_action.judges.probe import Bias, Flips, list_forms, probe_judges
 from agentevals_action.model.judge import CALIBRATION_FILE, Calibration, Estimate, Labels
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.usage import total_spending
@@ -42,6 +50,13 @@ _INPUTS = tuple(name for name in RUN_INPUTS if name != "setup")
 _TEXT = 400  # characters of a question, an answer, a reason
 _SHOWN = 50  # disagreements
 _TITLES = ("judge", "pass/fail", "tests", "agreement", "sensitivity", "specificity", "kappa")
+#: Of each bias: how verdicts were compared, and why there are none.
+_BIASES: Mapping[Bias, tuple[str, str]] = {
+    "order": ("with the criteria in reverse", "no label names a `criterion`"),
+    "length": ("with filler behind the answer", "the judge gave no verdict"),
+    "own model": ("compared with people's", "no labelled answer in `--results` is of it"),
+    "other models": ("compared with people's", "no labelled answer in `--results` is of one"),
+}
 _LEGEND = (
     "sensitivity: of the answers that people pass, the share that the judge passes",
     "specificity: of the answers that people fail, the share that the judge fails",
@@ -65,8 +80,17 @@ _LEGEND = (
     help="A file of results, or a report folder, with the answers that labels name by a digest; "
     "may be repeated. The results of the last `run` are read without it.",
 )
+@click.option(
+    "--probe",
+    "is_probed",
+    is_flag=True,
+    help="Also measure what should change no verdict: the order of criteria, filler in an answer, "
+    "whose answer it is. Asks each judge up to twice more.",
+)
 @input_options(*_INPUTS)
-async def command(samples: int, files: tuple[Path, ...], **inputs: str | None) -> int:
+async def command(
+    samples: int, files: tuple[Path, ...], is_probed: bool, **inputs: str | None
+) -> int:
     """Measure how judges agree with the labels of people, and write `calibration.json`. Shows the
     disagreements first: most of them are gaps in a criterion. Needs the extra `judges`."""
     if statistics is None:
@@ -88,12 +112,14 @@ async def command(samples: int, files: tuple[Path, ...], **inputs: str | None) -
     paths = {loaded.checkout.root / answer.test[0] for answer in answers}
     run = LocalRun((*paths,), (), judges.select, lambda _suites, _fingerprint: {}, last)
     request = await local_request(workspace, repository, run)
-    judged = await _ask(judges, len(answers), request, samples)
-    output.print_warnings(dict.fromkeys(_errors(judged)))
+    judged, *others = await _ask(judges, answers, request, samples, is_probed=is_probed)
+    output.print_warnings(dict.fromkeys(_errors(chain(judged, *others))))
     measured = calibrate.measure_judges(judged, statistics.measure)
     if not measured:
         return ExitCode.INCONCLUSIVE
     _print(measured, labels, stored)
+    probes = probe_judges((judged, *others), stored, valid) if is_probed else {}
+    output.print_lines(line for judge in measured for line in _biases(judge, probes))
     path = loaded.checkout.below / CALIBRATION_FILE
     of_judges = tuple(judge.calibration for judge in measured)
     today = datetime.now(UTC).date()
@@ -120,25 +146,36 @@ def _read(paths: Sequence[Path]) -> tuple[TestResult, ...]:
 
 
 async def _ask(
-    judges: Judges, answers: int, request: ReviewRequest, samples: int
-) -> Sequence[JudgedAnswer]:
-    """The opinions of the judges, with progress, cost and notices on standard error."""
+    judges: Judges,
+    answers: Sequence[LabelledAnswer],
+    request: ReviewRequest,
+    samples: int,
+    *,
+    is_probed: bool,
+) -> Sequence[Sequence[JudgedAnswer]]:
+    """The opinions of the judges on the answers, and on their other forms if they are probed; with
+    progress, cost and notices on standard error."""
     scored: list[SampleResult] = []
     async with open_inputs(request) as inputs, open_engine(inputs) as engine:
         with show_progress() as progress, unwrapped():
 
             def done(found: Sequence[SampleResult]) -> None:
                 scored.extend(found)
-                progress.count("answers", len(scored) // samples, answers)
+                progress.count("answers", len(scored) // samples, number)
 
-            suites, executor = inputs.part.head, Executors(engine).of
-            judged = await judges.ask(suites, executor, engine.fingerprints, samples, done)
+            asked = (answers, inputs.part.head)
+            forms = list_forms(*asked) if is_probed else (asked,)
+            number = sum(len(form[0]) for form in forms)
+            judged = [
+                await judges.ask(*form, Executors(engine).of, engine.fingerprints, samples, done)
+                for form in forms
+            ]
     spent = spending_sentence(total_spending(each.spent for each in scored), "this calibration")
     console.print_sentences([*engine.notices, spent], sys.stderr)
     return judged
 
 
-def _errors(judged: Sequence[JudgedAnswer]) -> Iterator[str]:
+def _errors(judged: Iterable[JudgedAnswer]) -> Iterator[str]:
     """One line for each judgement that is missing."""
     for answer in judged:
         for opinion in answer.opinions:
@@ -207,6 +244,15 @@ def _row(name: str, measured: Measured) -> Sequence[str]:
 
 def _share(estimate: Estimate | None) -> str:
     return f"{percent(estimate.value)} (≥ {percent(estimate.low)})" if estimate else UNKNOWN
+
+
+def _biases(judge: MeasuredJudge, probes: Mapping[str, Mapping[Bias, Flips]]) -> Iterator[str]:
+    entry = judge.calibration
+    for bias, found in probes.get(entry.key, {}).items():
+        words, missing = _BIASES[bias]
+        turned = f"{found.to_pass} of {found.compared} verdicts turn to pass and {found.to_fail} to"
+        shown = f"{turned} fail {words}" if found.compared else f"unknown, because {missing}"
+        yield f"`{', '.join(entry.evaluators)}`: {bias}: {shown}"
 
 
 def _sentences(judge: MeasuredJudge, stored: Sequence[TestResult]) -> Iterator[str]:
