@@ -247,6 +247,32 @@ def test_calibrate__stored_answers_are_judged_as_the_gate_judges_them(tmp_path: 
     assert "nowhere.jsonl: cannot be read" in gone.err
 
 
+@pytest.mark.parametrize(
+    ("fails", "sentence"),
+    [
+        (1, "passes 100% of 10 stored answers; corrected for its errors, 100% are good"),
+        (
+            9,
+            "passes 10% of the labelled answers and 100% of 10 stored answers; if they were chosen",
+        ),
+    ],
+)
+def test_calibrate__compares_labelled_answers_with_those_that_nobody_chose(
+    tmp_path: Path, fails: int, sentence: str
+) -> None:
+    """Who labels only what the judge fails never sees what it lets pass."""
+    labels = [
+        label(f"t{number}", int(number < fails), "fail" if number < fails else "pass")
+        for number in range(10)
+    ]
+    with Judge({0: [1.0], 1: [0.0]}) as server:
+        write(tmp_path, server.url, labels)
+        assert command.run(tmp_path, "run", env=ENV).code == 0
+        done = calibrate(tmp_path)
+    assert done.code == 0, done.err
+    assert sentence in done.out
+
+
 def _digest(folder: Path) -> str:
     (row,) = read_results(folder / "agentevals-report/results.jsonl")
     return answer_digest(row.samples[0])

@@ -19,8 +19,9 @@ _SEED = 20_261_128  # the same labels and verdicts give the same file
 _DIGITS = 4  # of what is stored
 
 
-def measure(judgements: Collection[Judgement]) -> Measured:
-    """What the judgements of one judge show; those of one test are alike."""
+def measure(judgements: Collection[Judgement], resamples: int = _RESAMPLES) -> Measured:
+    """What the judgements of one judge show; those of one test are alike. The interval of kappa is
+    based on so many `resamples`."""
     labels = {each.answer: each.people for each in judgements}
     by_test: dict[Key, list[list[int]]] = {}
     for each in judgements:
@@ -31,7 +32,7 @@ def measure(judgements: Collection[Judgement]) -> Measured:
     specificity = _estimate((own[1][1], sum(own[1])) for own in tables)
     kappa, interval, total = None, None, _sum(tables)
     if sensitivity and specificity:
-        interval, low = _bootstrap_kappa(tables)
+        interval, low = _bootstrap_kappa(tables, resamples)
         if not total[0][1] and not total[1][0]:  # where nothing differs, no resample does
             (passes, _), (_, fails) = total
             sens, spec = sensitivity.low, specificity.low
@@ -77,6 +78,12 @@ def corrected_rate(observed: float, sensitivity: float, specificity: float) -> f
     return min(max((observed + specificity - 1) / informed, 0), 1) if informed > 0 else None
 
 
+def are_different(verdicts: Sequence[bool], others: Sequence[bool]) -> bool:
+    """Whether two shares of passes are different at the level of 1 %: Fisher's exact test."""
+    table = [[sum(own), len(own) - sum(own)] for own in (verdicts, others)]
+    return bool(stats.fisher_exact(table).pvalue < 0.01)
+
+
 def _estimate(counts: Iterable[tuple[float, float]]) -> Estimate | None:
     clusters = [(hits, number) for hits, number in counts if number]
     if not clusters:
@@ -97,7 +104,7 @@ def _kappa(table: Table) -> float:
     return 0.0 if is_constant else float(cohens_kappa(table, return_results=False))
 
 
-def _bootstrap_kappa(tables: Sequence[Table]) -> tuple[tuple[float, float], float]:
+def _bootstrap_kappa(tables: Sequence[Table], resamples: int) -> tuple[tuple[float, float], float]:
     """The interval of kappa and its lower bound, percentiles over resamples of the tests; -1 to 1
     of one test, which shows nothing of others."""
     if len(tables) == 1:
@@ -109,12 +116,12 @@ def _bootstrap_kappa(tables: Sequence[Table]) -> tuple[tuple[float, float], floa
     found = stats.bootstrap(
         (range(len(tables)),),
         resampled,
-        n_resamples=_RESAMPLES,
+        n_resamples=resamples,
         vectorized=False,
         confidence_level=CONFIDENCE,
         method="percentile",
         rng=_SEED,
     )
-    interval, resamples = found.confidence_interval, found.bootstrap_distribution
-    low = stats.scoreatpercentile(resamples, 100 * (1 - CONFIDENCE))
+    interval, values = found.confidence_interval, found.bootstrap_distribution
+    low = stats.scoreatpercentile(values, 100 * (1 - CONFIDENCE))
     return (float(interval.low), float(interval.high)), float(low)

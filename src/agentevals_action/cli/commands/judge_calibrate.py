@@ -15,7 +15,7 @@ from agentevals_action.cli.loaded_suites import load_suites
 from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options
 from agentevals_action.cli.tables import print_table
 from agentevals_action.errors import ExitCode, InvalidInput, unwrapped
-from agentevals_action.formatting import UNKNOWN, counted, cut_line, percent, plural, score
+from agentevals_action.formatting import UNKNOWN, counted, cut_line, percent, score
 from agentevals_action.judges import calibrate
 from agentevals_action.judges.calibrate import (
     JudgedAnswer,
@@ -270,14 +270,26 @@ def _sentences(judge: MeasuredJudge, stored: Sequence[TestResult]) -> Iterator[s
             yield f"{name}: no label is `{label}`, so that its {metric} is unknown; {advice}"
     if entry.unstable is not None:
         yield f"{name}: it disagrees with itself about {percent(entry.unstable)} of the answers"
-    observed = calibrate.verdicts_of(entry.key, stored)
-    if observed and entry.sensitivity and entry.specificity and not entry.criteria:
-        share = sum(observed) / len(observed)
-        rates = entry.sensitivity.value, entry.specificity.value
-        corrected = statistics.corrected_rate(share, *rates)
-        if corrected is not None:
-            answers = plural(len(observed), "stored answer")
-            yield (
-                f"{name}: it passes {percent(share)} of {len(observed)} {answers}; corrected for "
-                f"its errors, {percent(corrected)} are good"
-            )
+    yield from (f"{name}: {sentence}" for sentence in _about_stored(judge, stored))
+
+
+def _about_stored(judge: MeasuredJudge, stored: Sequence[TestResult]) -> Iterator[str]:
+    """What the figures say about the stored answers, which nobody chose by their verdicts."""
+    entry = judge.calibration
+    passed = calibrate.verdicts_of(entry.key, stored)
+    if not passed or entry.criteria or not (entry.sensitivity and entry.specificity):
+        return
+    share, answers = sum(passed) / len(passed), f"{len(passed)} stored answers"
+    labelled = [bool(own.passes) for answer in judge.answers for own in answer.known]
+    corrected = statistics.corrected_rate(share, entry.sensitivity.value, entry.specificity.value)
+    if statistics.are_different(labelled, passed):
+        yield (
+            f"it passes {percent(sum(labelled) / len(labelled))} of the labelled answers and "
+            f"{percent(share)} of {answers}; if they were chosen by its verdicts, its specificity "
+            "or its sensitivity is overestimated: label one answer of every test"
+        )
+    elif corrected is not None:
+        yield (
+            f"it passes {percent(share)} of {answers}; corrected for its errors, "
+            f"{percent(corrected)} are good"
+        )
