@@ -36,9 +36,10 @@ class Urn:
 @dataclass(frozen=True)
 class Conditions:
     """How a pull request is decided: `history` samples of base (at least 1), and the inputs
-    `confirm` and `alpha`."""
+    `samples`, `confirm` and `alpha`."""
 
     history: int = 20
+    samples: int = 1
     confirm: int = 6
     alpha: float = 0.05
 
@@ -100,8 +101,8 @@ def _combined(urn: Urn, samples: Sequence[SampleResult]) -> TestResult:
 
 @dataclass(frozen=True)
 class Drawn:
-    """One test of a pull request: head's result of one sample, base's of its latest sample, and
-    base's of its history."""
+    """One test of a pull request: head's result, base's of its latest sample, and base's of its
+    history."""
 
     key: Key
     head: TestResult
@@ -134,11 +135,14 @@ class _Test:
         steady = len(outcomes) == 1
         self._steady = _combined(urn, [urn.base[0]] * history) if steady else None
 
-    def draw(self, rng: Random) -> tuple[TestResult, TestResult, TestResult]:
-        """Head's result of one sample, base's of its latest sample, and base's of its history."""
+    def draw(self, rng: Random, samples: int) -> tuple[TestResult, TestResult, TestResult]:
+        """Head's result, base's of its latest sample, and base's of its history."""
         indices = rng.choices(range(len(self._bases)), k=self._history)
         history = self._steady or _combined(self.urn, [self.urn.base[index] for index in indices])
-        return rng.choice(self._heads), self._bases[indices[-1]], history
+        head = rng.choice(self._heads)
+        if samples > 1:
+            head = _combined(self.urn, rng.choices(self.urn.head, k=samples))
+        return head, self._bases[indices[-1]], history
 
 
 async def _pull_requests(
@@ -153,7 +157,7 @@ async def _pull_requests(
 
 
 async def _pull_request(tests: Sequence[_Test], conditions: Conditions, rng: Random) -> PullRequest:
-    drawn = [Drawn(test.urn.key, *test.draw(rng)) for test in tests]
+    drawn = [Drawn(test.urn.key, *test.draw(rng, conditions.samples)) for test in tests]
     urns = {test.urn.key: test.urn for test in tests}
 
     def streams(keys: Sequence[Key]) -> _StreamSampler:

@@ -1,13 +1,17 @@
 """The measurement of false blocks and misses: its arithmetic, and that a seed gives its table."""
 
+import math
 import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+
+from agentevals_action.review.comparison.power import Chances, Sampling
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "regressions.py"
 
@@ -61,3 +65,43 @@ def test_runners__unchanged_pull_requests_pass_and_a_broken_test_is_found(
                 assert measured.blocked <= 0.05 * measured.count, scenario.name
             else:
                 assert measured.found >= 0.95 * measured.count, scenario.name
+
+
+#: Tests, pass rates on base and head, samples of base's history, and samples on head: drops that
+#: are found nearly always, often and seldom.
+DROPS = [
+    (1, 0.9, 0.05, 1, 1),
+    (3, 0.8, 0.1, 1, 1),
+    (5, 0.9, 0.3, 3, 3),
+    (10, 1.0, 0.4, 1, 1),
+    (20, 0.9, 0.3, 1, 1),
+    (20, 0.9, 0.5, 20, 1),
+    (20, 0.9, 0.5, 5, 3),
+    (50, 0.98, 0.6, 1, 1),
+    (50, 0.98, 0.8, 20, 1),
+    (100, 0.8, 0.3, 1, 1),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("tests", "base", "head", "history", "samples"), DROPS)
+def test_chance_to_find_a_drop__is_that_of_simulated_pull_requests(
+    regressions: dict[str, Any], tests: int, base: float, head: float, history: int, samples: int
+) -> None:
+    simulation, pool = regressions["simulation"], regressions["pool"]
+    urns = [
+        simulation.Urn(("suite", f"test-{number}"), pool(base), pool(head))
+        for number in range(tests)
+    ]
+    conditions, count = simulation.Conditions(history=history, samples=samples), 400
+    found = sum(
+        bool(each.regressed)
+        for each in simulation.pull_requests(urns, conditions, count, Random(1))
+    )
+    sampling = Sampling(
+        tests, samples, conditions.confirm, conditions.alpha, rate=base, history=history
+    )
+    # 0.05 for the approximation, and three standard errors of the simulation.
+    share = found / count
+    error = 3 * math.sqrt(share * (1 - share) / count)
+    assert Chances(sampling).find(head) == pytest.approx(share, abs=0.05 + error)

@@ -48,6 +48,10 @@ def test_selftest__shows_which_test_is_flaky_and_how_often_that_would_block(fold
     assert ["EVAL.yaml", "flaky", "2/4", "0", "50%", "33%"] in rows
     assert ["EVAL.yaml", "steady", "4/4", "0", "0%", "0%"] in rows
     assert ["all", "together", "6/8", "0", "25%", "33%"] in rows
+    assert (
+        "EVAL.yaml can find: 2 tests, 1 sample: pass rate 0.75 → 0.01, in 80 % of the cases"
+        in done.out
+    )
     stored = read_results(folder / "agentevals-report/selftest/results.jsonl")
     assert [len(result.samples) for result in stored] == [4, 4]
 

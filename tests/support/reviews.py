@@ -21,6 +21,7 @@ from agentevals_action.model.comparison import (
     Finding,
     Outcome,
     Review,
+    SmallestDrop,
     SuiteComparison,
     TestComparison,
 )
@@ -269,6 +270,7 @@ def _read_suite(
     is_on_base: bool = True,
     edits: Sequence[Any] = (),
     origin: Sequence[Any] = ("rerun", BASE),
+    drop: Sequence[Any] = (),
     **facts: Any,
 ) -> SuiteComparison:
     if is_on_base:
@@ -296,6 +298,7 @@ def _read_suite(
         if "quarantine" in test
     }
     accepted = {test["id"]: test["accepted_by"] for test in named if "accepted_by" in test}
+    suite = replace(suite, drop=SmallestDrop(*drop) if drop else None)
     return waived(suite, held, accepted)
 
 

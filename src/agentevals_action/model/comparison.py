@@ -81,6 +81,23 @@ class Difference:
         return self.low > 0 or self.high < 0
 
 
+@dataclass(frozen=True)
+class SmallestDrop:
+    """What a suite can find at its `samples` per test: if the pass rate of all of its `tests` that
+    may vary falls from `base` to `head` (0–1), at least one is confirmed as a regression with a
+    probability of 80 %. `head` is None if no drop is found so; then `enough` is a value of the
+    input `confirm` with which one is (None: not known). `steady` more tests always give the same
+    result. With `confirm` 0, one sample decides, and nothing is computed."""
+
+    tests: int
+    steady: int
+    samples: int
+    confirm: int
+    base: float
+    head: float | None = None
+    enough: int | None = None
+
+
 class Finding(StrEnum):
     """The result of sampling a suspect again."""
 
@@ -334,7 +351,8 @@ class PairwiseComparison:
 @dataclass(frozen=True)
 class SuiteComparison:
     """One suite on both sides. `score` (0-1), `cost` (US dollars) and `duration` (milliseconds) are
-    paired differences per sample over the compared tests, None where too little is known."""
+    paired differences per sample over the compared tests, None where too little is known. `drop` is
+    the smallest one that it finds, None without a base."""
 
     run: RunSuite
     tests: tuple[TestComparison, ...]
@@ -345,6 +363,7 @@ class SuiteComparison:
     duration: Difference | None = None
     variants: tuple[VariantComparison, ...] = ()
     pairwise: tuple[PairwiseComparison, ...] = ()
+    drop: SmallestDrop | None = None
 
     @property
     def path(self) -> str:

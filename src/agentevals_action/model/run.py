@@ -128,7 +128,8 @@ class RunSuite:
     shards run; of the suite of a `runner` (by its name), those that it reported. `base` is what is
     known of it on base. `question_files` are the changed files that are part of the question of a
     test, by its id, `suite_question_files` those that are part of all questions. `variants` are its
-    other arms; with a `variant`, the tests ran in this arm alone."""
+    other arms; with a `variant`, the tests ran in this arm alone. The tests in `steady` (their ids)
+    give the same result each time."""
 
     selection: Selection
     name: str
@@ -140,6 +141,7 @@ class RunSuite:
     suite_question_files: tuple[str, ...] = ()
     variants: tuple[RunVariant, ...] = ()
     variant: str = ""
+    steady: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:

@@ -1,7 +1,8 @@
 """`selftest`: suites that run many times on one commit: how often two runs of it would differ."""
 
 import sys
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -16,9 +17,11 @@ from agentevals_action.formatting import UNKNOWN, counted, joined
 from agentevals_action.model.run import Level
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.terminal import console
+from agentevals_action.reports.view.suite_table import describe_drop
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.review import pipeline
 from agentevals_action.review.comparison import selftest
+from agentevals_action.review.comparison.power import Sampling, smallest_drop
 from agentevals_action.review.comparison.selftest import Flakiness
 from agentevals_action.review.inputs.request import LocalRun
 from agentevals_action.settings import Settings
@@ -40,10 +43,10 @@ _LEGEND = (
     show_default=True,
     help="Samples per test.",
 )
-@input_options(*_INPUTS)
+@input_options(*_INPUTS, "confirm", "alpha")
 async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -> int:
-    """Run suites many times on this commit and report how often two runs of it would differ, and
-    which tests cause that."""
+    """Run suites many times on this commit and report how often two runs of it would differ,
+    which tests cause that, and the smallest drop that a suite can find."""
     given = Settings.from_environ(as_environment({**inputs, "samples": str(samples)}))
     folder = f"{given.report_dir}/selftest"  # the results of other runs stay
     settings = given.model_copy(update={"confirm": 0, "report_dir": folder})
@@ -71,6 +74,7 @@ async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -
         key=lambda test: (-(test.blocked or 0.0), -(test.flake_rate or 0.0)),
     )
     _print(found, counts["all"] - counts["run"])
+    output.print_lines(_describe_drops(found, given))
     is_incomplete = bool(facts.sentences(Level.PROBLEM)) or any(
         test.flake_rate is None for test in found
     )
@@ -97,6 +101,18 @@ def _print(found: Sequence[Flakiness], steady: int) -> None:
         for test in found
         if test.errors
     )
+
+
+def _describe_drops(found: Sequence[Flakiness], settings: Settings) -> Iterator[str]:
+    """What each suite can find in a review with one sample."""
+    by_suite: defaultdict[str, list[Flakiness]] = defaultdict(list)
+    for test in found:
+        if test.scored:
+            by_suite[test.suite].append(test)
+    for path, tests in by_suite.items():
+        rate = sum(test.passed for test in tests) / sum(test.scored for test in tests)
+        sampling = Sampling(len(tests), 1, settings.confirm, settings.alpha, rate)
+        yield f"{path} can find: {describe_drop(smallest_drop(sampling))}"
 
 
 def _row(name: str, tests: Sequence[Flakiness]) -> Sequence[str]:

@@ -15,9 +15,12 @@ from agentevals_action.cli.loaded_suites import load_suites, paths_argument
 from agentevals_action.cli.options import READ_INPUTS, input_options, json_option
 from agentevals_action.errors import ExitCode
 from agentevals_action.judges.labels import read_labels
+from agentevals_action.model.comparison import SmallestDrop
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import BrokenSuite, Suite
+from agentevals_action.reports.view.suite_table import describe_drop
+from agentevals_action.review.comparison.power import Sampling, smallest_drop
 from agentevals_action.runners.commands import split_commands
 from agentevals_action.runners.suites import LoadedSuites
 from agentevals_action.settings import Settings
@@ -31,11 +34,12 @@ from agentevals_action.system.files.paths import Folder
 @click.command("validate")
 @paths_argument
 @json_option
-@input_options(*READ_INPUTS, "samples", "alpha")
+@input_options(*READ_INPUTS, "samples", "confirm", "alpha")
 async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
-    """Read suites and report every error with file, line and column; print the commands of
-    runners."""
+    """Read suites and report every error with file, line and column; print the smallest drop that
+    a suite can find, and the commands of runners."""
     loaded = await load_suites(inputs, paths, keeps_errors=True)
+    settings = loaded.checkout.settings
     quarantine = read_quarantines(loaded.checkout.configuration, datetime.now(UTC).date())
     checked = [(suite, await _errors(suite, loaded)) for suite in loaded.suites]
     labels = await asyncio.to_thread(read_labels, loaded.checkout, loaded.suites)
@@ -47,7 +51,10 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
     runners = {each.runner.location: each.runner for each in valid if each.runner}.values()
     if as_json:
         document = {
-            "suites": [output.suite_entry(suite) for suite in valid],
+            "suites": [
+                {**output.suite_entry(suite), "smallestDrop": _smallest_drop(suite, settings)}
+                for suite in valid
+            ],
             "runners": [_runner_entry(runner) for runner in runners],
             "errors": [error.entry() for error in errors],
             "warnings": [warning.entry() for warning in warnings],
@@ -56,12 +63,25 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
     else:
         output.print_lines(map(str, errors))
         output.print_warnings(warnings)
-        output.print_lines(
-            f"{suite.path}: valid, {output.describe_tests(suite)}" for suite in valid
-        )
+        for suite in valid:
+            output.print_lines([f"{suite.path}: valid, {output.describe_tests(suite)}"])
+            if drop := _smallest_drop(suite, settings):
+                output.print_lines([f"  can find: {describe_drop(drop)}"])
         for runner in runners:
-            output.print_lines(_lines(runner, loaded.checkout.settings))
+            output.print_lines(_lines(runner, settings))
     return ExitCode.INVALID if errors else ExitCode.PASSED
+
+
+def _smallest_drop(suite: Suite, settings: Settings) -> SmallestDrop | None:
+    """The smallest drop that a suite finds when base runs again; None if its tests are not
+    known."""
+    if not suite.tests:
+        return None
+    steady = sum(map(suite.is_deterministic, suite.tests))
+    tests = len(suite.tests) - steady
+    return smallest_drop(
+        Sampling(tests, settings.samples, settings.confirm, settings.alpha), steady
+    )
 
 
 def _runner_entry(runner: Runner) -> dict[str, Any]:

@@ -18,7 +18,12 @@ from agentevals_action.reports.view.confirmation import change_word
 from agentevals_action.reports.view.groups import needs_review
 from agentevals_action.reports.view.models import Links, ReportedTest, ReportView
 from agentevals_action.reports.view.sentences import headline, verdicts
-from agentevals_action.reports.view.suite_table import NOISE_NOTE, difference_lines
+from agentevals_action.reports.view.suite_table import (
+    DROP_NOTE,
+    NOISE_NOTE,
+    describe_drop,
+    difference_lines,
+)
 
 #: The name of the page's file.
 PAGE = "report.html"
@@ -43,6 +48,10 @@ def report_page(view: ReportView) -> str:
             (suite.path, line) for suite in view.review.suites for line in difference_lines(suite)
         ],
         "noise_note": NOISE_NOTE,
+        "drops": [
+            (suite.path, describe_drop(suite.drop)) for suite in view.review.suites if suite.drop
+        ],
+        "drop_note": DROP_NOTE,
         "dots": _dots(view.tests),
         "plot_label": _plot_label(view.tests),
         "size": _SIZE,

@@ -10,12 +10,13 @@ from agentevals_action.formatting import (
     delta,
     moved,
     percent,
+    plural,
     score,
     shown_cost,
     shown_time,
     time,
 )
-from agentevals_action.model.comparison import Difference, SuiteComparison
+from agentevals_action.model.comparison import Difference, SmallestDrop, SuiteComparison
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.model.usage import total
 from agentevals_action.reports.view.build import rank, worst_first
@@ -29,6 +30,11 @@ _SIGNS = ("❌", "⚠️", "✅")
 NOISE_NOTE = (
     "Mean differences per sample with their 95 % intervals, without fresh samples. "
     "A difference whose interval contains 0 is not a change."
+)
+#: Explains the lines of `describe_drop`.
+DROP_NOTE = (
+    "If the pass rate of all tests falls so far, at least one test is confirmed as a regression in "
+    "80 % of the cases."
 )
 
 
@@ -206,6 +212,23 @@ def difference_lines(suite: SuiteComparison) -> tuple[str, ...]:
         for name, found, words, comparatives, mean in figures
         if found and _is_visible(found, words)
     )
+
+
+def describe_drop(found: SmallestDrop) -> str:
+    """What a suite can find: `20 tests, 1 sample: pass rate 0.9 → 0.42, in 80 % of the cases`."""
+    give = plural(found.steady, "gives", "give")
+    steady = counted(found.steady, "test", f"always {give} the same result: every drop")
+    if not found.tests:
+        return steady
+    if not found.confirm:
+        words = "one sample decides (`confirm: 0`): every drop blocks, and so does noise"
+    elif found.head is not None:
+        words = f"pass rate {found.base:.2g} → {found.head:.2g}, in 80 % of the cases"
+    else:
+        raised = f"raise `confirm` to {found.enough}" if found.enough else "raise `confirm`"
+        words = f"no drop of the pass rate from {found.base:.2g}: {raised}, or add tests"
+    size = f"{counted(found.tests, 'test')}, {counted(found.samples, 'sample')}"
+    return "; ".join([f"{size}: {words}", *([steady] if found.steady else [])])
 
 
 def score_change(difference: Difference | None, base: float | None, head: float | None) -> str:

@@ -3,6 +3,7 @@ Pure: it reads nothing but the files of a run."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from agentevals_action.model.comparison import Evidence, Finding, Review, SuiteComparison
 from agentevals_action.model.job import run_command
@@ -20,6 +21,7 @@ from agentevals_action.review.comparison.decision_rule import (
     compute_priors,
 )
 from agentevals_action.review.comparison.pairwise import with_pairwise
+from agentevals_action.review.comparison.power import find_drop
 from agentevals_action.review.comparison.states import compare_suite, find_suspects
 from agentevals_action.review.comparison.variants import with_variants
 
@@ -36,12 +38,15 @@ def compare(results: RunResults) -> Review:
     }
     evidence = _find_evidence(run.policy, on_head, on_base)
     compared = [
-        compare_suite(
-            suite,
-            tuple(on_head[suite.path].values()),
-            tuple(on_base[suite.path].values()),
-            evidence[suite.path],
-            run.samples,
+        replace(
+            compare_suite(
+                suite,
+                tuple(on_head[suite.path].values()),
+                tuple(on_base[suite.path].values()),
+                evidence[suite.path],
+                run.samples,
+            ),
+            drop=find_drop(run, suite, on_base[suite.path].values()),
         )
         for suite in run.suites
     ]

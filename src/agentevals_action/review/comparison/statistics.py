@@ -63,12 +63,13 @@ def failures_needed(history: Counts, prior: Prior, horizon: int, level: float) -
     return next((count for count in counts if tail(history, prior, horizon, count) <= level), None)
 
 
+@lru_cache(maxsize=4096)
 def tail(history: Counts, prior: Prior, trials: int, failures: int) -> float:
     """The probability (0–1) of at least `failures` among fresh samples if nothing has changed
     (posterior predictive)."""
     shares = _posterior(prior.weights, _likelihoods(history))
     terms = (
-        share * _binomial_tail(trials, failures, rate)
+        share * binomial_tail(trials, failures, rate)
         for share, rate in zip(shares, _RATES, strict=True)
     )
     return min(math.fsum(terms), 1.0)
@@ -91,8 +92,17 @@ def _likelihoods(history: Counts) -> tuple[float, ...]:
     return tuple(math.exp(value - largest) for value in logs)
 
 
+def binomial(trials: int, count: int, rate: float) -> float:
+    """The probability of so many successes among the trials at a rate of successes."""
+    if rate in (0.0, 1.0):
+        return float(count == rate * trials)
+    ways = math.lgamma(trials + 1) - math.lgamma(count + 1) - math.lgamma(trials - count + 1)
+    return math.exp(ways + count * math.log(rate) + (trials - count) * math.log1p(-rate))
+
+
 @lru_cache(maxsize=4096)
-def _binomial_tail(trials: int, failures: int, rate: float) -> float:
+def binomial_tail(trials: int, failures: int, rate: float) -> float:
+    """The probability (0–1) of at least so many failures among the trials at a failure rate."""
     counts = range(failures, trials + 1)
     return math.fsum(
         math.comb(trials, count) * rate**count * (1 - rate) ** (trials - count) for count in counts

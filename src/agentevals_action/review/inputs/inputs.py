@@ -211,7 +211,7 @@ def _select(
     facts = facts.model_copy(
         update={
             "inputs": digest_of_inputs(settings, running),
-            "suites": _run_suites(plan, edits, change, fingerprints),
+            "suites": _run_suites(request, plan, edits, change, fingerprints),
             "gone_suites": () if head.errors else selected.gone,  # else it is not known
             "notes": (*found, *facts.notes),
         }
@@ -259,10 +259,15 @@ async def _find_uncommitted(request: ReviewRequest, checkout: Checkout) -> tuple
 
 
 def _run_suites(
-    plan: Plan, edits: Mapping[str, SuiteEdits], change: Change, fingerprints: Fingerprints
+    request: ReviewRequest,
+    plan: Plan,
+    edits: Mapping[str, SuiteEdits],
+    change: Change,
+    fingerprints: Fingerprints,
 ) -> tuple[RunSuite, ...]:
-    """The suites that run, with the changed files that are part of a question."""
-    changed = {file.path for file in change.files or ()}
+    """The suites that run, with the changed files that are part of a question. In a replay, each
+    test gives the same result again, but those of runners."""
+    changed, is_replay = {file.path for file in change.files or ()}, request.cache == "replay"
     return tuple(
         RunSuite(
             selection,
@@ -277,6 +282,9 @@ def _run_suites(
                 for variant in suite.variants
             ),
             variant=suite.variant,
+            steady=tuple(
+                test.id for test in suite.tests if is_replay or suite.is_deterministic(test)
+            ),
         )
         for selection in plan.selections
         for suite in [plan.head[selection.path]]

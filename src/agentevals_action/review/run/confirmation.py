@@ -57,7 +57,8 @@ async def confirm(
     on_base = by_suite(base)
     suspects = {suspect.key: suspect for suspect in find_suspects(by_suite(head), on_base)}
     blocking = _blocking(head, inputs.request.policy.fail_on)
-    certain = _deterministic_tests(inputs, {*blocking, *suspects})
+    # Fresh samples of these reveal nothing.
+    certain = {(suite.path, test) for suite in inputs.facts.suites for test in suite.steady}
     suspects = {key: suspect for key, suspect in suspects.items() if key not in certain}
     blocking = [key for key in blocking if key not in certain]
     if not suspects and not blocking:
@@ -128,19 +129,6 @@ class _Sampler:
     def _count(self, samples: int) -> None:
         self._samples += samples
         self._progress.confirm(self._tests, self._settled, self._samples)
-
-
-def _deterministic_tests(inputs: ReviewInputs, keys: Collection[Key]) -> Collection[Key]:
-    """The tests of which fresh samples reveal nothing; in a replay, all but those of runners."""
-    suites, is_replay = inputs.part.head, inputs.request.settings.cache == "replay"
-    paths = {path for path, _ in keys}
-    return {
-        key
-        for path in paths
-        for test in suites[path].tests
-        if (key := (path, test.id)) in keys
-        if is_replay or suites[path].is_deterministic(test)
-    }
 
 
 def _blocking(head: Rows, fail_on: Collection[str]) -> list[Key]:

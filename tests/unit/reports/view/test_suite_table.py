@@ -3,10 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-from agentevals_action.model.comparison import Finding, SuiteComparison
+import pytest
+
+from agentevals_action.model.comparison import Finding, SmallestDrop, SuiteComparison
 from agentevals_action.model.result import TestResult
 from agentevals_action.reports.view.suite_table import (
     SuiteTable,
+    describe_drop,
     difference_lines,
     suite_table,
 )
@@ -157,3 +160,38 @@ def test_table__the_share_that_passes_in_all_samples() -> None:
     one = make_table(suite("a"), one_test(path="one"))
     assert one.rows[-1].pass_all == "–"
     assert not make_table(one_test()).has_pass_all
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (
+            SmallestDrop(20, 0, 1, 6, 0.9, 0.42),
+            "20 tests, 1 sample: pass rate 0.9 → 0.42, in 80 % of the cases",
+        ),
+        (
+            SmallestDrop(1, 0, 3, 6, 14 / 15, 0.0),
+            "1 test, 3 samples: pass rate 0.93 → 0, in 80 % of the cases",
+        ),
+        (
+            SmallestDrop(20, 0, 1, 6, 0.5, enough=10),
+            "20 tests, 1 sample: no drop of the pass rate from 0.5: raise `confirm` to 10, or add tests",
+        ),
+        (
+            SmallestDrop(1, 2, 1, 6, 0.5),
+            "1 test, 1 sample: no drop of the pass rate from 0.5: raise `confirm`, or add tests; "
+            "2 tests always give the same result: every drop",
+        ),
+        (
+            SmallestDrop(1, 0, 1, 0, 1.0),
+            "1 test, 1 sample: one sample decides (`confirm: 0`): every drop blocks, and so does "
+            "noise",
+        ),
+        (
+            SmallestDrop(0, 1, 1, 6, 0.9),
+            "1 test always gives the same result: every drop",
+        ),
+    ],
+)
+def test_drop__in_words(found: SmallestDrop, words: str) -> None:
+    assert describe_drop(found) == words
