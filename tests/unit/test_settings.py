@@ -137,6 +137,12 @@ def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> Non
             "write any of `gates`, `regressions`, `failures`, or `never` alone",
         ),
         ("fail_on", ",", "write any of `gates`, `regressions`, `failures`, or `never` alone"),
+        (
+            "fail_on",
+            "gates,pairwise",
+            "take `pairwise` out: such a judge is shown and decides nothing, because no "
+            "calibration measures yet how it agrees with people",
+        ),
         ("baseline_branch", "a..b", "write the name of a branch"),
         ("baseline_branch", "-x", "write the name of a branch"),
         ("baseline_branch", "a/.b", "write the name of a branch"),
