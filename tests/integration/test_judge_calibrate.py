@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from agentevals_action.judges.calibration_file import parse_calibration
 from agentevals_action.judges.labels import answer_digest
@@ -311,6 +312,30 @@ def test_calibrate__a_suite_with_errors_is_no_suite_without_labels(tmp_path: Pat
     write(tmp_path, "http://127.0.0.1:9", [label("a", 0, "pass")])
     (tmp_path / "EVAL.yaml").write_text("tests: 1")
     assert calibrate(tmp_path).code == 2
+
+
+def test_calibrate__list_and_explain_show_the_standing_of_judges(tmp_path: Path) -> None:
+    bounds = "agreement ≥ 22.4%, sensitivity ≥ 5%, specificity ≥ 5%"
+    with Judge({0: [1.0], 1: [0.0]}) as server:
+        write(tmp_path, server.url, [label("a", 0, "pass"), label("b", 1, "fail")])
+        before = command.run(tmp_path, "list", env=ENV)
+        assert calibrate(tmp_path).code == 0
+        listed = command.run(tmp_path, "list", env=ENV)
+        as_json = command.run(tmp_path, "list", "--json", env=ENV)
+        explained = command.run(tmp_path, "explain", "a", env=ENV)
+    assert "  judge is-right: not calibrated\n" in before.out
+    said = re.search(r"judge is-right: (calibrated on \S+ with judge-2026-01-01: .*)\n", listed.out)
+    assert said, listed.out
+    assert said[1].endswith(bounds)
+    assert json.loads(as_json.out)[0]["judges"] == {"is-right": said[1]}
+    assert yaml.safe_load(explained.out)["calibration"] == {"is-right": said[1]}
+    suite = tmp_path / "EVAL.yaml"
+    suite.write_text(suite.read_text().replace('"is-right"', '"is-right", "temperature": 1'))
+    assert "judge is-right: not calibrated" in command.run(tmp_path, "list", env=ENV).out
+    (tmp_path / "calibration.json").write_text("{}")
+    broken = command.run(tmp_path, "list", env=ENV)
+    assert broken.code == 0
+    assert "warning: calibration.json:1:1: `day` is missing" in broken.err
 
 
 def test_calibrate__without_the_extra_one_sentence_says_how_to_install_it(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from agentevals_action.cli.loaded_suites import (
 from agentevals_action.cli.options import READ_INPUTS, input_options
 from agentevals_action.errors import AgentEvalsError, ExitCode, InvalidInput
 from agentevals_action.formatting import list_paths
+from agentevals_action.judges.standing import Standings
 from agentevals_action.model.evaluator import Evaluator, Gate
 from agentevals_action.model.messages import wire_messages
 from agentevals_action.model.result import as_declared
@@ -72,7 +73,8 @@ _REPEATED = {"location", "files", "home"}
 @input_options(*READ_INPUTS, "timeout")
 async def command(test: str, paths: tuple[Path, ...], **inputs: str | None) -> int:
     """Print the effective form of a test as YAML: messages, evaluators and their origins, target,
-    judges, variants, gates. Of a suite of a runner: its commands, variables, gates and files."""
+    judges and their calibration, variants, gates. Of a suite of a runner: its commands, variables,
+    gates and files."""
     loaded = await load_suites(inputs, paths)
     explained = [
         _suite_of_runner(suite, suite.runner, loaded)
@@ -83,9 +85,13 @@ async def command(test: str, paths: tuple[Path, ...], **inputs: str | None) -> i
     output.print_warnings(
         f"{broken.path} has errors and was not searched" for broken in loaded.broken
     )
-    settings = loaded.checkout.settings
+    settings, standings = loaded.checkout.settings, Standings(loaded.checkout)
+    output.print_warnings(standings.errors)
     redactor = Redactor.from_environ(loaded.checkout.environ, settings.env)
-    explained += [effective_test(suite, found_test, settings) for suite, found_test in found]
+    for suite, found_test in found:
+        known = standings.of(suite, found_test)
+        calibration = {"calibration": known} if known else {}
+        explained.append(effective_test(suite, found_test, settings) | calibration)
     output.print_yaml(redact_record(each, redactor) for each in explained)
     return ExitCode.PASSED
 

@@ -1,7 +1,7 @@
 """`list`: suites and tests, and which suites a change affects."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from agentevals_action.cli.loaded_suites import load_suites, paths_argument
 from agentevals_action.cli.options import READ_INPUTS, as_environment, input_options, json_option
 from agentevals_action.errors import ExitCode
 from agentevals_action.github import events
+from agentevals_action.judges.standing import Standings
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.terminal import console
 from agentevals_action.review.inputs import base_tree
@@ -24,6 +25,9 @@ from agentevals_action.runners.suites import LoadedSuites, files_of_all
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
+#: The standing of the judges of each valid suite, by their paths in results.
+Judges = Mapping[str, Mapping[str, str]]
+
 
 @click.command("list")
 @paths_argument
@@ -33,7 +37,8 @@ from agentevals_action.system.git import GitRepository
 async def command(
     paths: tuple[Path, ...], base: str | None, as_json: bool, **inputs: str | None
 ) -> int:
-    """List suites and tests; with a base, the suites that would run and why."""
+    """List suites, the calibration of their judges, and tests; with a base, the suites that would
+    run and why."""
     loaded = await load_suites(inputs, paths)
     reasons: dict[str, tuple[str, ...]] = {suite.path: () for suite in loaded.suites}
     notice = ""
@@ -41,12 +46,14 @@ async def command(
         given = Settings.from_environ(as_environment(inputs))
         reasons, notice = await _affected(loaded, base, given)
     listed = [suite for suite in loaded.suites if suite.path in reasons]
-    output.print_warnings(loaded.warnings)
+    standings = Standings(loaded.checkout)
+    judges = {suite.path: _judges(suite, standings) for suite in loaded.valid}
+    output.print_warnings((*loaded.warnings, *standings.errors))
     console.print_sentences(filter(None, [notice]), sys.stderr)
     if as_json:
-        output.print_json([_entry(suite, reasons[suite.path]) for suite in listed])
+        output.print_json([_entry(suite, reasons[suite.path], judges) for suite in listed])
     else:
-        lines = [line for suite in listed for line in _lines(suite, reasons[suite.path])]
+        lines = [line for suite in listed for line in _lines(suite, reasons[suite.path], judges)]
         output.print_lines(lines or ["the change affects no suite"])
     has_errors = any(isinstance(suite, BrokenSuite) for suite in listed)
     return ExitCode.INVALID if has_errors else ExitCode.PASSED
@@ -76,14 +83,23 @@ async def _affected(
     return reasons, describe_uncovered(change, running, settings.samples)
 
 
-def _entry(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> dict[str, Any]:
+def _judges(suite: Suite, standings: Standings) -> Mapping[str, str]:
+    """The standing of the judges of a suite, by their paths in results."""
+    found: dict[str, dict[str, None]] = {}
+    for test in suite.tests:
+        for path, standing in standings.of(suite, test).items():
+            found.setdefault(path, {})[standing] = None
+    return {path: "; ".join(own) for path, own in found.items()}
+
+
+def _entry(suite: Suite | BrokenSuite, reasons: Sequence[str], judges: Judges) -> dict[str, Any]:
     if isinstance(suite, BrokenSuite):
         errors = [error.entry() for error in suite.errors]
         return {"path": suite.path, "errors": errors, "reasons": reasons}
-    return {**output.suite_entry(suite), "reasons": reasons}
+    return {**output.suite_entry(suite), "reasons": reasons, "judges": judges[suite.path]}
 
 
-def _lines(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> Sequence[str]:
+def _lines(suite: Suite | BrokenSuite, reasons: Sequence[str], judges: Judges) -> Sequence[str]:
     below: Sequence[str]
     if isinstance(suite, BrokenSuite):
         below = [str(error) for error in suite.errors]
@@ -91,5 +107,6 @@ def _lines(suite: Suite | BrokenSuite, reasons: Sequence[str]) -> Sequence[str]:
         below = [output.describe_tests(suite)]
     else:
         places = ((test.id, test.location) for test in suite.tests)
-        below = [f"- {name}  ({place.path}:{place.line})" for name, place in places]
+        below = [f"judge {path}: {known}" for path, known in judges[suite.path].items()]
+        below += [f"- {name}  ({place.path}:{place.line})" for name, place in places]
     return [suite.path, *(f"  {line}" for line in (*reasons, *below))]

@@ -1,0 +1,52 @@
+"""The standing of judges: what the calibration of a checkout says of them."""
+
+from collections.abc import Mapping
+from functools import cache, partial
+from typing import get_args
+
+from agentevals_action.errors import InvalidInput
+from agentevals_action.execution.fingerprint import Fingerprints
+from agentevals_action.formatting import joined, percent
+from agentevals_action.judges.calibration_file import parse_calibration
+from agentevals_action.judges.labels import list_judges
+from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.judge import CALIBRATION_FILE, Calibration, Metric
+from agentevals_action.model.suite import Suite, Test
+from agentevals_action.suites.checkout import Checkout
+from agentevals_action.suites.documents.yaml_reader import MAX_BYTES
+from agentevals_action.system.files.regular_files import is_present, read_regular
+from agentevals_action.targets.variables import read_variables
+
+
+class Standings:
+    """The standing of each judge in a checkout; `errors` are those of its `calibration.json`."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self.errors: tuple[Diagnostic, ...] = ()
+        self._calibration: Calibration | None = None
+        variables = cache(partial(read_variables, checkout.environ))
+        self._fingerprints = Fingerprints(checkout.settings.watch_rules, variables)
+        path = checkout.below / CALIBRATION_FILE
+        if is_present(path):
+            try:
+                data = read_regular(path, MAX_BYTES + 1)
+            except OSError as error:
+                problem = f"{path} cannot be read: {error.strerror}"
+                raise InvalidInput(problem, "replace it by a regular file") from None
+            content = parse_calibration(data, path.relative_to(checkout.root).as_posix())
+            self._calibration, self.errors = content.calibration, content.errors
+
+    def of(self, suite: Suite, test: Test) -> Mapping[str, str]:
+        """The standing of the judges of a test, by their paths in results."""
+        return {
+            path: self._describe(self._fingerprints.judge_key(suite, test, judge))
+            for path, judge in list_judges(test).items()
+        }
+
+    def _describe(self, key: str) -> str:
+        found = self._calibration.by_key.get(key) if self._calibration else None
+        if found is None or self._calibration is None:
+            return "not calibrated"
+        metrics = ((name, getattr(found, name)) for name in get_args(Metric) if name != "kappa")
+        bounds = ", ".join(f"{name} ≥ {percent(own.low)}" for name, own in metrics if own)
+        return f"calibrated on {self._calibration.day} with {joined(found.models)}: {bounds}"
