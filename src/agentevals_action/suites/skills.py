@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agentevals_action.model.diagnostic import NamedFile
+from agentevals_action.model.judge import is_label_file
 from agentevals_action.model.skill import EVALS, EVALS_ROLE, SKILL_FILE, SKILL_ROLE, Skill
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.tree_files import files_below
@@ -38,7 +39,8 @@ def _files_of(folder: Path, within: Folder, is_known: Callable[[str], bool]) -> 
     for file in files_below(folder):
         inside, path = file.relative_to(folder), within.relative(file)
         if inside.parts[0] == EVALS and inside.parts[1:]:
-            yield NamedFile(path, EVALS_ROLE)
+            if not is_label_file(path):
+                yield NamedFile(path, EVALS_ROLE)
         elif inside.parts[0] not in _NOT_INSTALLED and is_known(path):
             if not within.resolve(f"/{path}").is_file():
                 problem = f"the link {path!r} of the skill leads to no file"
