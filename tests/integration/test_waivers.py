@@ -1,11 +1,13 @@
 """Failures that do not block: quarantine by the file of the base, regressions by a label for one head."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support import command, payloads
 from tests.support.gate import Gate, opened
@@ -93,6 +95,22 @@ def test_quarantine__that_has_expired_is_an_error_until_a_change_mends_it(tmp_pa
         {".agentv/targets.yaml": agent(ada="hello, Ada"), ".agentevals.yaml": quarantine("gated")},
     )
     assert mended.code == 0, mended.out + mended.err
+
+
+def test_quarantine__a_known_failure_has_the_entry_to_paste_owned_by_the_author(
+    tmp_path: Path,
+) -> None:
+    sad = {".agentv/targets.yaml": agent(ada="Ada?")}
+    change = {".agentv/targets.yaml": agent(ada="Ada!")}
+    with opened(tmp_path, {**BASE, **sad}, change, inputs={"baseline": "rerun"}) as gate:
+        run(gate)
+        comment = gate.comments()[0]
+    proposed = re.search(r"```text\n(quarantine:.*?)```", comment, re.DOTALL)
+    assert proposed is not None, comment
+    (entry,) = yaml.safe_load(proposed[1])["quarantine"]
+    assert (entry["tests"], entry["suites"], entry["owner"]) == (["greets"], ["EVAL.yaml"], "@ada")
+    today = datetime.now(UTC).date()  # the run may have begun on the day before
+    assert entry["expires"] - timedelta(days=14) in (today, today - timedelta(days=1))
 
 
 @pytest.fixture

@@ -446,6 +446,7 @@ def hostile() -> Review:
         warnings=(Diagnostic(Location(line, 1, 1), line, line),),
         notices=(line,),
         selections=(Selection(path, (line,)),),
+        time="2026-01-03T12:10:00.000Z",
     )
 
 

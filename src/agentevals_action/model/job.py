@@ -21,10 +21,11 @@ class Payload(BaseModel):
 
 
 class PullRequest(Payload):
-    """A pull request at the time of an event or a reply; `base_sha` is the tip of its base
-    branch."""
+    """A pull request at the time of an event or a reply; `base_sha` is the tip of its base branch,
+    `author` a login."""
 
     number: int = Field(gt=0, validation_alias=AliasPath("pull_request", "number"))
+    author: str = Field(default="", validation_alias=AliasPath("pull_request", "user", "login"))
     head_sha: Sha = Field(validation_alias=AliasPath("pull_request", "head", "sha"))
     head_ref: str = Field(default="", validation_alias=AliasPath("pull_request", "head", "ref"))
     base_ref: str = Field(min_length=1, validation_alias=AliasPath("pull_request", "base", "ref"))

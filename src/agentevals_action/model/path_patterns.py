@@ -65,6 +65,15 @@ def selected_name(name: str, patterns: Sequence[str]) -> bool:
     return chosen
 
 
+#: The signs with a meaning in a glob, and `<`, which begins a comment in Markdown.
+_MEANS = re.compile(r"[*?\[{\\<]|^!")
+
+
+def literal(name: str) -> str:
+    """A glob for a path or the id of a test, with `?` for a sign that means something in globs."""
+    return _MEANS.sub("?", name)
+
+
 #: What no glob of a rule contains; `?` stands for such a sign in a name.
 _NO_GLOB = re.compile(r"[\s\"'`<>=|;:\\]|^[-!~#]|(^|/)\.\.(/|$)")
 #: Where the fixed beginning of a glob ends.

@@ -172,6 +172,7 @@ async def _review(
             runner.run_url,
             pull.number if pull else None,
             pull.head_ref if pull else runner.ref.partition("refs/heads/")[2],
+            author=pull.author if pull and not pull.is_fork else "",
         )
         view, published = await pipeline.publish(results, workspace, host, links)
     job_log.report_errors(step.refused)

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from agentevals_action import __version__, templating
 from agentevals_action.baselines.stored import parse_time
 from agentevals_action.errors import InvalidInput
-from agentevals_action.escaping import code, plain
+from agentevals_action.escaping import code, fenced, plain
 from agentevals_action.formatting import counted, each_once, joined
 from agentevals_action.model.baseline import SAME_SERVICE, STORED, BaselineOrigin
 from agentevals_action.model.comparison import Decision, Outcome, Review
@@ -21,6 +21,7 @@ from agentevals_action.model.run import CommentTemplate, Level, Policy, Run
 from agentevals_action.model.skill import name_suite
 from agentevals_action.reports.markdown import github_limits, tests
 from agentevals_action.reports.markdown.github_limits import count_characters, cut_markdown
+from agentevals_action.reports.markdown.quarantine import propose_quarantine
 from agentevals_action.reports.view import pairwise, sentences, variants
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.cost import spending_sentence
@@ -162,6 +163,8 @@ def list_facts(view: ReportView, limits: Limits) -> Mapping[str, Any]:
         "compare_calls": tests.compare_calls,
         "describe_time": _describe_time,
         "days_since": lambda time: _days_since(time, review),
+        "proposal": propose_quarantine(view, limits.items),
+        "fenced_file": lambda text: Markup(fenced(text, len(text))),  # noqa: S704 - escaped
         "cell": lambda figure: Markup(_NO_BREAK.sub("&nbsp;", figure)),  # noqa: S704 - our figures
     }
 

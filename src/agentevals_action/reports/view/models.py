@@ -17,8 +17,8 @@ _LONGEST_URL = 500  # characters; a longer URL is left out
 @dataclass(frozen=True)
 class Links:
     """The parts of URLs; without a server or a repository (`owner/name`) there are no links.
-    `pull_request` is the number of the one that runs, `branch` the name of head's branch;
-    `report_url` is the uploaded report page, empty within that page."""
+    `pull_request` is the number of the one that runs, `author` the login of who opened it, `branch`
+    the name of head's branch; `report_url` is the uploaded report page, empty within that page."""
 
     server_url: str | None = None
     repository: str | None = None
@@ -28,6 +28,7 @@ class Links:
     pull_request: int | None = None
     branch: str = ""
     report_url: str | None = None
+    author: str = ""
 
     def head_file(self, path: str, line: int | None = None) -> str | None:
         """The URL of a file (and line, from 1) at head's commit."""

@@ -29,13 +29,14 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(str, _Dumper.represent_text)
 
 
-def write_yaml(data: Any) -> str:
-    """JSON data as a YAML document, which `read_yaml` reads as the same data."""
+def write_yaml(data: Any, *, in_ascii: bool = False) -> str:
+    """JSON data, and dates, as a YAML document, which `read_yaml` reads as the same data. In ASCII,
+    every other character is escaped: none is lost where texts are made visible."""
     return yaml.dump(
         data,
         Dumper=_Dumper,
         sort_keys=False,
-        allow_unicode=True,
+        allow_unicode=not in_ascii,
         default_flow_style=False,
         width=math.inf,
     )
