@@ -95,7 +95,7 @@ def test_labels__are_written_after_each_key_and_the_next_call_continues(
     for words in ("How do I return them?", "Within 30 days.", "names the period"):
         assert words in shown
     assert "pass; `quality` has 1 pass, 0 fail; specificity:0.7 needs at least 9 more fail" in shown
-    assert "labels are in `evals/EVAL.labels.yaml`\n2 questions left" in shown
+    assert "labels are in `evals/EVAL.labels.yaml`\n2 questions left: answer all" in shown
     assert "no steps" not in shown
 
     with labelling(labelled, "--show-judge") as terminal:

@@ -153,9 +153,11 @@ class _Session:
         """Prints where the labels are, and what the judges still need."""
         tasks = zip(self._tasks, self._given, strict=False)
         files = dict.fromkeys(_file(task)[1] for task, label in tasks if label)
-        left = counted(len(self._tasks) - len(self._given), "question")
+        left = f"{counted(len(self._tasks) - len(self._given), 'question')} left"
+        if len(self._given) < len(self._tasks):
+            left += ": answer all before you calibrate, because what the judge fails came first"
         output.print_lines([f"labels are in {list_paths([*files])}"] if files else ["no new label"])
-        output.print_lines([f"{left} left", *dict.fromkeys(map(self._standing, self._tasks))])
+        output.print_lines([left, *dict.fromkeys(map(self._standing, self._tasks))])
 
 
 def _show(task: Task, title: str, *, shows_judge: bool) -> None:
