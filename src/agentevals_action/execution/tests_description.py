@@ -23,6 +23,7 @@ from agentevals_action.targets.calls.description import (
     describe_message,
     variable_values,
 )
+from agentevals_action.validation.json_values import map_texts
 
 #: Fields of a target that name it and do not define it.
 _NAMING = ("name", "extends")
@@ -300,14 +301,12 @@ def _files_before(workspace: Workspace) -> Sequence[str]:
 def _with_contents(value: Any, contents: Mapping[str, str], named: set[str]) -> Any:
     """Fields in which the content stands for each path of one of the evaluator's files, which have
     these `contents` by name. `named` collects the names of these files."""
-    if isinstance(value, str):
-        name = value.strip().rpartition("/")[2]
+
+    def convert(text: str) -> Any:
+        name = text.strip().rpartition("/")[2]
         if name not in contents:
-            return value
+            return text
         named.add(name)
         return {"file": contents[name]}
-    if isinstance(value, Mapping):
-        return {key: _with_contents(item, contents, named) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_with_contents(item, contents, named) for item in value]
-    return value
+
+    return map_texts(value, convert)

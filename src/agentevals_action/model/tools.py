@@ -94,8 +94,8 @@ class Condition(FileModel):
         default=None, description="A JSON Schema that the arguments of the call match."
     )
 
-    location: Computed[Location] = Location("")
-    places: Computed[Mapping[str, Location]] = Field(default={})
+    location: Computed[Location] = Field(default=Location(""), exclude=True)
+    places: Computed[Mapping[str, Location]] = Field(default={}, exclude=True)
 
     @property
     def wanted(self) -> Mapping[str, Any]:
@@ -174,9 +174,9 @@ class Tool(FileModel):
         default=(), description="Its replies; the first that fits the call is used."
     )
 
-    location: Computed[Location] = Location("")
-    places: Computed[Mapping[str, Location]] = Field(default={})
-    is_listed: Computed[bool] = False
+    location: Computed[Location] = Field(default=Location(""), exclude=True)
+    places: Computed[Mapping[str, Location]] = Field(default={}, exclude=True)
+    is_listed: Computed[bool] = Field(default=False, exclude=True)
 
     @property
     def server(self) -> str:
@@ -233,8 +233,8 @@ class ToolServer(FileModel):
     )
     server_name: _Server = None
 
-    location: Computed[Location] = Location("")
-    files: Computed[tuple[NamedFile, ...]] = ()
+    location: Computed[Location] = Field(default=Location(""), exclude=True)
+    files: Computed[tuple[NamedFile, ...]] = Field(default=(), exclude=True)
 
     @property
     def server(self) -> str:
@@ -252,7 +252,7 @@ class ToolList(FileModel):
     )
     server_name: _Server = None
 
-    location: Computed[Location] = Location("")
+    location: Computed[Location] = Field(default=Location(""), exclude=True)
 
 
 class ToolFile(FileModel):
@@ -262,7 +262,7 @@ class ToolFile(FileModel):
 
     file: NonEmpty = Field(description="A YAML file with a list of such entries.")
 
-    location: Computed[Location] = Location("")
+    location: Computed[Location] = Field(default=Location(""), exclude=True)
 
 
 ToolEntry = Tool | ToolServer | ToolList | ToolFile
@@ -338,7 +338,7 @@ class Command(FileModel):
         default=(), description="Its replies; the first that fits the call is used."
     )
 
-    location: Computed[Location] = Location("")
+    location: Computed[Location] = Field(default=Location(""), exclude=True)
 
     @property
     def reads_stdin(self) -> bool:
@@ -383,10 +383,7 @@ def combine_tools(entries: Iterable[Tool]) -> dict[ToolKey, Tool]:
 
 def describe_tool(entry: ToolEntry | Command) -> dict[str, Any]:
     """A tool, a server or a command as JSON data, without where it is declared."""
-    hidden: dict[str, Any] = {"location": True, "places": True, "files": True, "is_listed": True}
-    if isinstance(entry, Tool | Command):
-        hidden = {**hidden, "replies": {"__all__": {**hidden}}}
-    return entry.model_dump(exclude_unset=True, exclude=hidden, by_alias=True)
+    return entry.model_dump(exclude_unset=True, by_alias=True)
 
 
 def find_tools(tools: Collection[ToolKey], entry: Tool) -> list[ToolKey]:

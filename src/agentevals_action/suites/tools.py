@@ -28,11 +28,11 @@ from agentevals_action.model.tools import (
 )
 from agentevals_action.suites.documents.diagnostics import Unreadable
 from agentevals_action.suites.documents.json_reader import read_json
-from agentevals_action.suites.documents.yaml_reader import read_document, read_yaml_file
+from agentevals_action.suites.documents.yaml_reader import read_document, read_yaml
 from agentevals_action.suites.reading import FileReader
 from agentevals_action.system.program import all_words
 from agentevals_action.validation.field_errors import did_you_mean
-from agentevals_action.validation.file_model import FileModel, ListOf, list_spellings
+from agentevals_action.validation.file_model import FileModel, list_spellings
 from agentevals_action.validation.json_schema import (
     find_mismatches,
     find_schema_problems,
@@ -47,13 +47,7 @@ _MORE_NAMES = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "patternProper
 _OTHERWISE = "an entry without a condition, as `- error: not allowed`"
 
 
-class _ListedTools(FileModel):
-    noun = "tool list"
-
-    tools: ListOf[Tool]
-
-
-class _MoreEntries(FileModel):
+class _Entries(FileModel):
     noun = "tool file"
 
     tools: ToolEntries
@@ -174,19 +168,7 @@ def _expand_entry(
         found.append(entry.model_copy(update={"files": named}))
         return
     try:
-        path = reader.file(entry.file)
-        named_file = NamedFile(reader.relative(path), TOOL_FILE)
-        if named_file in files and isinstance(entry, ToolFile):
-            reader.error(entry.location, f"{named_file.path} is named twice", "name it once")
-            return
-        files[named_file] = None
-        if isinstance(entry, ToolList):
-            found += _read_list(entry, reader)
-            return
-        document = read_yaml_file(path, named_file.path)
-        inner = reader.of(document, path.parent)
-        for more in _validated(_MoreEntries, document.data, inner, document.location):
-            _expand_entry(more, inner, found, files)
+        _expand_file(entry, reader, found, files)
     except Unreadable as error:
         reader.diagnostics.unreadable(error)
     except ValueError as error:
@@ -194,35 +176,40 @@ def _expand_entry(
         reader.error(entry.location, str(error), advice)
 
 
-def _read_list(entry: ToolList, reader: FileReader) -> Iterator[Tool]:
-    """The tools of a saved `tools/list`."""
-    path = reader.file(entry.file)
-    name = reader.relative(path)
-    document = read_json(read_document(path, name), name)
+def _expand_file(
+    entry: ToolList | ToolFile,
+    reader: FileReader,
+    found: list[Tool | ToolServer],
+    files: dict[NamedFile, None],
+) -> None:
+    """The entries in a file; of a saved `tools/list`, without what plain clients do not use."""
+    path, is_list = reader.file(entry.file), isinstance(entry, ToolList)
+    file = NamedFile(reader.relative(path), TOOL_FILE)
+    if file in files and not is_list:
+        reader.error(entry.location, f"{file.path} is named twice", "name it once")
+        return
+    files[file] = None
+    content = read_document(path, file.path)
+    document = read_json(content, file.path) if is_list else read_yaml(content, file.path)
     inner, data = reader.of(document, path.parent), document.data
-    listed = data.get("tools") if isinstance(data, dict) else data
-    kept = list_spellings(Tool).keys() - {"in", "replies"}
-    if isinstance(listed, list):  # clients do not use the other fields of MCP
-        items = [inner.only(item, kept) if isinstance(item, dict) else item for item in listed]
-        document.positions.copy(listed, items)
-        listed = items
-    for tool in _validated(_ListedTools, listed, inner, document.location):
-        parameters = tool.parameters or {}
-        of_list = {"server_name": entry.server_name, "is_listed": True, "parameters": parameters}
-        listed_tool = tool.model_copy(update=of_list)
-        _check_schemas(listed_tool, reader)
-        yield listed_tool
-
-
-def _validated(
-    model: type[_ListedTools] | type[_MoreEntries], data: Any, reader: FileReader, start: Location
-) -> Sequence[Any]:
+    if is_list and isinstance(data, dict):
+        data = data.get("tools")
     if not isinstance(data, list):
-        advice = "write a list of tools" if model is _MoreEntries else "save MCP's `tools/list`"
-        reader.error(start, f"this {model.noun} has no list of tools", advice)
-        return ()
-    found = reader.validate(model, {"tools": data})
-    return found.tools if found else ()
+        advice = "save MCP's `tools/list`" if is_list else "write a list of tools"
+        reader.error(document.location, f"this {entry.noun} has no list of tools", advice)
+        return
+    if is_list:
+        kept = list_spellings(Tool).keys() - {"in", "replies"}
+        tools = [inner.only(item, kept) if isinstance(item, dict) else item for item in data]
+        document.positions.copy(data, tools)
+        data = tools
+    entries = inner.validate(_Entries, {"tools": data})
+    for inside in entries.tools if entries else ():
+        if isinstance(entry, ToolList) and isinstance(inside, Tool):
+            known = {"server_name": entry.server_name, "parameters": inside.parameters or {}}
+            inside = inside.model_copy(update={**known, "is_listed": True})
+            _check_schemas(inside, inner)
+        _expand_entry(inside, inner, found, files)
 
 
 def _check_entries(

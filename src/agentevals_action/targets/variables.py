@@ -14,6 +14,7 @@ from agentevals_action.formatting import plural
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.system.child_environment import is_never_passed
 from agentevals_action.system.files.regular_files import is_present, read_regular
+from agentevals_action.validation.json_values import map_texts
 
 #: The variables for `${{ }}` in the suites of a folder: repository root, folder (both absolute).
 Variables = Callable[[Path, Path], Mapping[str, str]]
@@ -43,17 +44,7 @@ def resolve(value: Any, variables: Mapping[str, str]) -> Any:
     missing variables."""
     if missing := [name for name in names_in(value) if name not in variables]:
         raise missing_error(missing)
-    return _replace(value, variables)
-
-
-def _replace(value: Any, variables: Mapping[str, str]) -> Any:
-    if isinstance(value, str):
-        return _REFERENCE.sub(lambda match: variables[match[1]], value)
-    if isinstance(value, Mapping):
-        return {key: _replace(item, variables) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_replace(item, variables) for item in value)
-    return value
+    return map_texts(value, lambda text: _REFERENCE.sub(lambda name: variables[name[1]], text))
 
 
 def missing_error(names: Sequence[str]) -> AttemptError:

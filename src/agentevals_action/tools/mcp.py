@@ -86,8 +86,8 @@ async def serve_tools(session: ToolSession) -> AsyncIterator[ToolAccess]:
     server = LoopbackServer(handler.check, handler.answer, _refuse, MAX_BODY)
     async with server.listen() as url:
         stubs = {
-            name: write_stub(name, url, token, reads_stdin=session.needs_stdin(name))
-            for name in session.commands
+            name: write_stub(name, url, token, reads_stdin=command.reads_stdin)
+            for name, command in session.commands.items()
         }
         yield ToolAccess(url, token, session.servers, stubs)
 

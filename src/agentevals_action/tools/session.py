@@ -26,7 +26,7 @@ from agentevals_action.model.trace import Trace
 from agentevals_action.system.redaction import redact
 from agentevals_action.tools.merging import ADDED_ARGUMENT, Arrival, merge_calls
 from agentevals_action.validation.json_schema import find_mismatches
-from agentevals_action.validation.json_values import decode_json
+from agentevals_action.validation.json_values import decode_json, map_texts
 
 #: Calls of one attempt that are recorded: an agent that never stops calling would fill the memory.
 MAX_CALLS = 10_000
@@ -107,9 +107,9 @@ class ToolSession:
         return self._tools.servers
 
     @property
-    def commands(self) -> tuple[str, ...]:
-        """The names of the commands."""
-        return tuple(self._tools.commands)
+    def commands(self) -> Mapping[str, Command]:
+        """The commands by their names."""
+        return self._tools.commands
 
     def list_tools(self, server: str) -> list[dict[str, Any]]:
         """The tools of a server as MCP lists them."""
@@ -141,15 +141,12 @@ class ToolSession:
         self._record(Arrival(call, key))
         return result
 
-    def needs_stdin(self, name: str) -> bool:
-        """Whether a reply of a command depends on its standard input; UnknownTool."""
-        return self._command(name).reads_stdin
-
     async def run_command(
         self, name: str, arguments: Sequence[str], stdin: str | None = None
     ) -> CommandResult:
         """What a call of a command prints; UnknownTool."""
-        command = self._command(name)
+        if (command := self.commands.get(name)) is None:
+            raise UnknownTool(f"Unknown command: {name}")
         made = {"line": shlex.join(arguments), "args": list(arguments)}
         given = made if stdin is None else {**made, "stdin": stdin}
         async with self._turn:
@@ -201,11 +198,6 @@ class ToolSession:
         self._call_count += 1
         if self._call_count <= MAX_CALLS:
             self._arrivals.append(arrival)
-
-    def _command(self, name: str) -> Command:
-        if name not in self._tools.commands:
-            raise UnknownTool(f"Unknown command: {name}")
-        return self._tools.commands[name]
 
     async def _reply(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
         found = await self._find_reply(tool.replies, arguments)
@@ -263,13 +255,13 @@ class ToolSession:
         """A value with the path of the workspace in its texts."""
         if self._workspace is None:
             return value
-        return _map_texts(value, lambda text: text.replace(_WORKSPACE, str(self._workspace)))
+        return map_texts(value, lambda text: text.replace(_WORKSPACE, str(self._workspace)))
 
     def _hidden(self, value: Any) -> Any:
         """The inverse: no path of this machine."""
         if self._workspace is None:
             return value
-        return _map_texts(value, lambda text: text.replace(str(self._workspace), _WORKSPACE))
+        return map_texts(value, lambda text: text.replace(str(self._workspace), _WORKSPACE))
 
 
 def _accepts(tool: Tool, arguments: Any) -> bool:
@@ -284,12 +276,3 @@ def _find_problems(schema: Mapping[str, Any], value: Any) -> str:
 
 def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _map_texts(value: Any, convert: Callable[[str], str]) -> Any:
-    """JSON data with each text in it converted."""
-    if isinstance(value, Mapping):
-        return {name: _map_texts(item, convert) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_map_texts(item, convert) for item in value]
-    return convert(value) if isinstance(value, str) else value

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from agentevals_action.formatting import QUOTE_LIMIT, cut, quoted
@@ -111,6 +111,15 @@ def look_up(data: Any, steps: Sequence[str]) -> Any:
         else:
             return MISSING
     return data
+
+
+def map_texts(value: Any, convert: Callable[[str], Any]) -> Any:
+    """The value with each text in it converted."""
+    if isinstance(value, Mapping):
+        return {name: map_texts(item, convert) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map_texts(item, convert) for item in value)
+    return convert(value) if isinstance(value, str) else value
 
 
 def as_text(value: Any) -> str | None:
