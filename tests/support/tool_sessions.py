@@ -36,7 +36,7 @@ _COMMANDS: list[dict[str, Any]] = [
         "name": "gh",
         "replies": [
             {"when": {"line": "pr view 7"}, "stdout": "seven\n", "stderr": "warned\n", "exit": 3},
-            {"when": {"args": ["a b", "", "ü", "$'"]}, "stdout": "ünder"},
+            {"when": {"line": "'a b' '' ü \"$'\""}, "stdout": "ünder"},
         ],
     },
     {"name": "wc", "replies": [{"when": {"stdin": "ü"}, "stdout": "1\n"}, {"stdout": "?\n"}]},

@@ -293,7 +293,7 @@ def _join_line(line: str) -> str:
     try:
         return shlex.join(shlex.split(line))
     except ValueError as error:
-        raise ValueError(f"its quotes are wrong ({error}); write the words as `args`") from None
+        raise ValueError(f"its quotes are wrong ({error}); close them, or escape them") from None
 
 
 class CommandCall(FileModel):
@@ -304,7 +304,6 @@ class CommandCall(FileModel):
     line: Annotated[str, AfterValidator(_join_line)] | None = Field(
         default=None, description="The words after the command, as in a shell."
     )
-    args: ListOf[str] | None = Field(default=None, description="The words after the command.")
     stdin: str | None = Field(default=None, description="The standard input.")
 
 
@@ -322,7 +321,7 @@ class CommandReply(Condition):
 
     @property
     def wanted(self) -> Mapping[str, Any]:
-        """What must be equal of `line`, `args` and `stdin`."""
+        """What must be equal of `line` and `stdin`."""
         return self.when.model_dump(exclude_none=True) if self.when else {}
 
 

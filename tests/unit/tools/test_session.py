@@ -150,7 +150,7 @@ COMMAND = Command.model_validate(
         "replies": [
             {"when": {"line": "pr view '7'", "stdin": "x"}, "stdout": "with input"},
             {"when": {"line": "pr view 7"}, "stdout": "title"},
-            {"when": {"args": ["auth", "status"]}, "stderr": "no login", "exit": 1},
+            {"when": {"line": "auth status"}, "stderr": "no login", "exit": 1},
             {"matches": {"properties": {"line": {"pattern": "^issue "}}}, "stdout": "issues"},
         ],
     }
