@@ -15,7 +15,7 @@ from agentevals_action.cli.loaded_suites import load_suites
 from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options
 from agentevals_action.cli.tables import print_table
 from agentevals_action.errors import ExitCode, InvalidInput, unwrapped
-from agentevals_action.formatting import UNKNOWN, counted, cut_line, percent, score
+from agentevals_action.formatting import UNKNOWN, counted, cut_line, joined, percent, score
 from agentevals_action.judges import calibrate
 from agentevals_action.judges.calibrate import (
     JudgedAnswer,
@@ -225,9 +225,7 @@ def _disagreement(answer: JudgedAnswer) -> Iterator[str]:
 
 
 def _rows(judge: MeasuredJudge) -> Iterator[Sequence[str]]:
-    entry = judge.calibration
-    names, models = ", ".join(entry.evaluators), ", ".join(entry.models)
-    yield _row(f"{names} ({entry.type}, {models})", judge.measured)
+    yield _row(", ".join(judge.calibration.evaluators), judge.measured)
     for name, measured in judge.criteria.items():
         yield _row(f"  {name}", measured)
 
@@ -258,6 +256,7 @@ def _biases(judge: MeasuredJudge, probes: Mapping[str, Mapping[Bias, Flips]]) ->
 def _sentences(judge: MeasuredJudge, stored: Sequence[TestResult]) -> Iterator[str]:
     entry = judge.calibration
     name = f"`{', '.join(entry.evaluators)}`"
+    yield f"{name}: {entry.type}, target {entry.target}, model {joined(entry.models)}"
     (good, missed), (false, found) = judge.measured.table
     yield (
         f"{name}: of people's passes it passes {good} and fails {missed}, of their fails it passes "
