@@ -9,6 +9,7 @@ from tests.support import command
 from tests.support.openai_server import OpenAIServer
 from tests.support.repositories import Files, Repository
 
+KEY = "sk-not-for-anybody-123456"
 NAMES = tuple("abcdef")
 SUITE = """\
 name: shop
@@ -44,7 +45,7 @@ def review(
     repository.git("checkout", "--quiet", "-b", "change")
     repository.commit("change", change)
     with OpenAIServer(judge) as server:
-        environ = {"MODEL_KEY": "sk-not-for-anybody-123456", "MODEL_URL": server.url}
+        environ = {"MODEL_KEY": KEY, "MODEL_URL": server.url}
         done = command.run(repository.path, "review", "--base", "main", *options, env=environ)
     return done, server
 
@@ -101,6 +102,32 @@ def test_judge_that_fails__leaves_pairs_unjudged_and_scores_standing(tmp_path: P
     assert "not judged" in comment(tmp_path)
 
 
+def test_stored_answers__are_compared_if_they_can_be_read(tmp_path: Path) -> None:
+    repository = Repository.create(tmp_path / "work", FILES)
+    with OpenAIServer(FAIR) as server:
+        environ = {"MODEL_KEY": KEY, "MODEL_URL": server.url}
+        assert command.run(repository.path, "run", env=environ).code == 0
+        rows = (repository.path / "agentevals-report/results.jsonl").read_text()
+        stored = rows.replace('"content":"ok, please"', '"content":5', 1)
+        assert stored != rows
+        repository.commit("baseline", {"base.jsonl": stored})
+        repository.git("checkout", "--quiet", "-b", "change")
+        repository.commit("change", RUDE)
+        options = ("--baseline", "file", "--baseline-file", "base.jsonl")
+        done = command.run(repository.path, "review", "--base", "main", *options, env=environ)
+    assert done.code == 0, done.out + done.err
+    assert figures(tmp_path) == (0, 5, 0, 0)
+
+
+def test_secret_that_the_judge_repeats__is_in_no_file(tmp_path: Path) -> None:
+    reply = PREFERS_A.replace("it is first", f"the key is {KEY}")
+    done, _ = review(tmp_path, {".": reply}, RUDE)
+    assert done.code == 0, done.out + done.err
+    files = [*(tmp_path / "work/agentevals-report").iterdir()]
+    assert [file.name for file in files if KEY in file.read_text()] == []
+    assert any("the key is" in file.read_text() for file in files)
+
+
 def test_changed_question__is_not_compared(tmp_path: Path) -> None:
     change = {**RUDE, "evals/EVAL.yaml": SUITE.replace("input: a}", "input: other}")}
     done, _ = review(tmp_path, FAIR, change)
@@ -123,7 +150,7 @@ def test_shards__have_the_pairs_of_all(tmp_path: Path) -> None:
     repository.git("checkout", "--quiet", "-b", "change")
     repository.commit("change", RUDE)
     with OpenAIServer(FAIR) as server:
-        environ = {"MODEL_KEY": "sk-not-for-anybody-123456", "MODEL_URL": server.url}
+        environ = {"MODEL_KEY": KEY, "MODEL_URL": server.url}
         for number in (1, 2):
             folder = f"agentevals-report/shards/{number}"
             options = ("--shard", f"{number}/2", "--report-dir", folder)

@@ -21,7 +21,7 @@ from agentevals_action.execution.workspaces.skills import asked_messages
 from agentevals_action.formatting import cut_line, quoted
 from agentevals_action.model.evaluator import Case, Evaluator, Judges
 from agentevals_action.model.messages import Message
-from agentevals_action.model.result import SampleResult
+from agentevals_action.model.result import EvaluatorResult, SampleResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Calls, Request, Target
 from agentevals_action.model.tools import INVALID, UNKNOWN
@@ -155,8 +155,13 @@ class Attempts:
         self, attempt: Attempt, head: SampleResult, base: SampleResult
     ) -> SampleResult:
         """The stored answer of head, compared with that of base by the evaluators of the attempt's
-        test that do so. It has no score."""
-        return await _or_error(attempt, self._compare(attempt, head, base))
+        test that do so. It has no score; an error is that of each evaluator."""
+        pair = await _or_error(attempt, self._compare(attempt, head, base))
+        if pair.error is None:
+            return pair
+        result = partial(EvaluatorResult, score=None, error=pair.error)
+        results = (result(name=each.name, type=each.type) for each in attempt.test.comparing)
+        return replace(pair, evaluator_results=tuple(results))
 
     async def _compare(
         self, attempt: Attempt, head: SampleResult, base: SampleResult
