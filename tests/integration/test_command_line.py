@@ -78,7 +78,7 @@ def test_no_command__shows_the_help_and_is_exit_code_2(tmp_path: Path) -> None:
     [
         ("nope", "No such command 'nope'"),
         ("runn", "No such command 'runn'. Did you mean 'run'?"),
-        ("validate --confirm 2", "No such option '--confirm'"),
+        ("list --confirm 2", "No such option '--confirm'"),
         ("list extra", "there is no file or folder extra"),
         ("review", "Missing option '--base'"),
         ("selftest --samples 1", "Invalid value for '--samples': 1 "),
