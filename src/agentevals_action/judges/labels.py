@@ -59,10 +59,11 @@ def _with_paths(evaluator: Evaluator, above: str) -> Iterator[tuple[str, Evaluat
 
 def read_labels(checkout: Checkout, suites: Sequence[Suite | BrokenSuite]) -> Labels:
     """The labels of these suites, in the files beside them, with every error of these files. Labels
-    of other suites in the same files are not among them."""
+    of other suites in the same files are not among them, and suites of runners have none."""
     reader = _LabelReader(checkout, suites)
     valid: list[Label] = []
-    for folder in dict.fromkeys(PurePosixPath(suite.path).parent for suite in suites):
+    ours = (suite for suite in suites if isinstance(suite, BrokenSuite) or not suite.runner)
+    for folder in dict.fromkeys(PurePosixPath(suite.path).parent for suite in ours):
         for file in sorted((checkout.root / folder).iterdir()):
             if is_label_file(file.name) and is_present(file):
                 valid += reader.read(folder / file.name)
