@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.results.jsonl import read_results
-from tests.support import command
+from tests.support import command, results
+from tests.support.repositories import Repository
+from tests.support.trends import store
 
 #: Answers by the number of the sample, so that what is flaky is known.
 AGENT = """\
@@ -97,3 +99,38 @@ def test_selftest__a_tree_that_cannot_be_prepared_is_no_steady_suite(folder: Pat
     )
     assert done.code == 3
     assert "no disk" in done.out
+
+
+def test_selftest__lists_gates_and_tests_that_show_nothing_in_the_stored_runs(
+    folder: Path, tmp_path: Path
+) -> None:
+    (folder / ".gitignore").write_text("/agentevals-report/\n")
+    files = {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    origin = Repository.create(tmp_path / "origin", files)
+    rows = (
+        results.result("steady", "fail", gates=("strict",), failed=("strict",), path="EVAL.yaml"),
+        results.result("flaky", None, path="EVAL.yaml"),
+        results.result("other", None, path="other/EVAL.yaml"),
+    )
+    store(origin, 5, *rows)
+    origin.git("clone", "--quiet", origin.path.as_uri(), str(tmp_path / "clone"))
+
+    done = command.run(tmp_path / "clone", "selftest", "--samples", "2")
+
+    assert done.code == 0, done.err
+    assert "Gates that never passed in the last 50 runs." in done.out
+    assert "  steady: strict (EVAL.yaml, 5 runs)\n" in done.out
+    assert "  flaky (EVAL.yaml)\n" in done.out
+    assert "other" not in done.out
+    assert "never failed" not in done.out
+
+
+def test_selftest__where_the_stored_runs_cannot_be_read_says_so_and_counts(folder: Path) -> None:
+    Repository.create(folder, {".gitignore": "/agentevals-report/\n"})
+    done = command.run(folder, "selftest", "--samples", "2")
+    assert done.code == 0, done.err
+    assert "warning: the stored runs are not read: " in done.err

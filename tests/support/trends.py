@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from agentevals_action.baselines.run_files import file_name, write_run
-from agentevals_action.baselines.trends import FlakyTest, Point, SuiteTrend
+from agentevals_action.baselines.trends import FlakyTest, GateTrend, Point, SuiteTrend
+from agentevals_action.model.result import TestResult
 from tests.support import results
 from tests.support.repositories import Repository
 
@@ -48,12 +49,19 @@ def trend(
                 grading=3 if number == runs * 2 // 3 else 0,
             )
         )
-    return SuiteTrend(path, tuple(points), (FlakyTest(flaky, passed=31, samples=50, flips=17),))
+    return SuiteTrend(
+        path,
+        tuple(points),
+        (FlakyTest(flaky, passed=31, samples=50, flips=17),),
+        never_failed=(GateTrend("privacy", (flaky, "opening-hours"), 50),),
+        never_passed=(GateTrend("names the price", (flaky,), 12),),
+        never_scored=("sums-up",),
+    )
 
 
-def store(repository: Repository, runs: int) -> None:
-    """Writes the data branch with this number of runs."""
-    rows = [results.result("a"), results.result("b", "fail")]
+def store(repository: Repository, runs: int, *rows: TestResult) -> None:
+    """Writes the data branch with this number of runs, of two tests by default."""
+    rows = rows or (results.result("a"), results.result("b", "fail"))
     files = {
         file_name(time_of(number), f"{number + 1:040x}", number): write_run(rows)
         for number in range(runs)

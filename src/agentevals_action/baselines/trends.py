@@ -1,14 +1,18 @@
 """The development of the suites over the stored runs of the default branch: a point for each run,
-and the flake rate of each test."""
+the flake rate of each test, and the gates and tests that never show anything."""
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from agentevals_action.baselines.run_files import RUNS
 from agentevals_action.model.baseline import StoredRun
-from agentevals_action.model.result import Fingerprint, TestResult
+from agentevals_action.model.result import Fingerprint, GateRecord, TestResult
+
+#: Runs from which on it is remarkable that a gate never failed, or that nothing ever passed.
+MANY_RUNS, SOME_RUNS = 40, 5
 
 
 @dataclass(frozen=True)
@@ -55,14 +59,27 @@ class FlakyTest:
 
 
 @dataclass(frozen=True)
+class GateTrend:
+    """A gate of the `tests` (ids) in the latest run, which `runs` of the last 50 scored."""
+
+    name: str
+    tests: tuple[str, ...]
+    runs: int
+
+
+@dataclass(frozen=True)
 class SuiteTrend:
     """The runs of the suite at `path`, oldest first, and its flaky tests, the worst first; those of
-    a `variant` of it if one is named."""
+    a `variant` of it if one is named. Of the last 50 runs: the gates that never failed and those
+    that never passed, and the tests (ids) that no run scored."""
 
     path: str
     points: tuple[Point, ...]
     flaky: tuple[FlakyTest, ...] = ()
     variant: str = ""
+    never_failed: tuple[GateTrend, ...] = ()
+    never_passed: tuple[GateTrend, ...] = ()
+    never_scored: tuple[str, ...] = ()
 
 
 @dataclass
@@ -71,6 +88,7 @@ class _SuiteHistory:
     that fingerprint passed."""
 
     points: list[Point] = field(default_factory=list)
+    runs: list[Sequence[TestResult]] = field(default_factory=list)
     fingerprints: dict[str, Fingerprint] = field(default_factory=dict)
     passes: dict[str, list[bool]] = field(default_factory=dict)
 
@@ -85,10 +103,48 @@ def compute_trends(runs: Iterable[StoredRun]) -> tuple[SuiteTrend, ...]:
         for arm, results in by_arm.items():
             changed = _add_samples(arms[arm], results)
             arms[arm].points.append(_point(run, results, changed))
-    return tuple(
-        SuiteTrend(path, tuple(suite.points), tuple(_flaky(suite.passes)), variant)
-        for (path, variant), suite in sorted(arms.items())
+            arms[arm].runs.append(results)
+    return tuple(_trend(*arm, suite) for arm, suite in sorted(arms.items()))
+
+
+def _trend(path: str, variant: str, suite: _SuiteHistory) -> SuiteTrend:
+    gates = list(_find_gates(suite.runs[-RUNS:]))
+    return SuiteTrend(
+        path,
+        tuple(suite.points),
+        tuple(_flaky(suite.passes)),
+        variant,
+        tuple(gate for gate, states in gates if states == {True} and gate.runs >= MANY_RUNS),
+        tuple(gate for gate, states in gates if states == {False} and gate.runs >= SOME_RUNS),
+        tuple(_never_scored(suite.runs[-RUNS:])),
     )
+
+
+def _find_gates(runs: Sequence[Sequence[TestResult]]) -> Iterator[tuple[GateTrend, set[bool]]]:
+    """The gates of the latest run, each with its states in all runs (True: it held). What could not
+    be scored has none."""
+    held: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
+    for result in (result for results in runs for result in results):
+        for name in {gate.name for gate in result.gates}:
+            if result.verdict or name in result.gates_failed:
+                held[result.eval_id, name].append(name not in result.gates_failed)
+    tests: defaultdict[GateRecord, list[str]] = defaultdict(list)
+    for result in runs[-1]:
+        for gate in dict.fromkeys(result.gates):
+            tests[gate].append(result.eval_id)
+    for gate, names in tests.items():
+        states = [held[name, gate.name] for name in names]
+        yield GateTrend(gate.name, tuple(names), max(map(len, states))), set().union(*states)
+
+
+def _never_scored(runs: Sequence[Sequence[TestResult]]) -> Iterator[str]:
+    """The tests of the latest run that were in some runs, and have no verdict in any."""
+    results = [result for results in runs for result in results]
+    scored = {result.eval_id for result in results if result.verdict}
+    number = Counter(result.eval_id for result in results)
+    for result in runs[-1]:
+        if result.eval_id not in scored and number[result.eval_id] >= SOME_RUNS:
+            yield result.eval_id
 
 
 def _add_samples(suite: _SuiteHistory, results: Sequence[TestResult]) -> Mapping[str, int]:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from agentevals_action.baselines.trends import FlakyTest, compute_trends
+from agentevals_action.baselines.trends import FlakyTest, GateTrend, compute_trends
 from agentevals_action.model.baseline import StoredRun
 from agentevals_action.model.result import TestResult, TraceSummary
 from tests.support import results
@@ -67,3 +67,40 @@ def test_flaky__is_over_the_samples_of_the_latest_version() -> None:
     (trend,) = compute_trends(runs)
     assert trend.flaky == (FlakyTest("t", passed=3, samples=4, flips=2),)
     assert round(trend.flaky[0].rate, 3) == 0.667
+
+
+def test_gates__that_never_failed_or_never_passed_in_enough_runs() -> None:
+    gates = ("safe", "strict", "shaky")
+
+    def rows(number: int) -> list[TestResult]:
+        failed = ("strict", "shaky") if number % 2 else ("strict",)
+        return [row("t", "fail", gates=gates, failed=failed), row("u", gates=gates[:1])]
+
+    (trend,) = compute_trends(run(number, *rows(number)) for number in range(40))
+    safe, strict = GateTrend("safe", ("t", "u"), 40), GateTrend("strict", ("t",), 40)
+    assert (trend.never_failed, trend.never_passed) == ((safe,), (strict,))
+    (short,) = compute_trends(run(number, *rows(number)) for number in range(39))
+    assert (short.never_failed, len(short.never_passed)) == ((), 1)
+    (new,) = compute_trends(run(number, *rows(number)) for number in range(4))
+    assert new.never_passed == ()
+
+
+def test_gates__are_those_of_the_latest_run_over_its_last_50_and_what_is_not_scored_is_unknown() -> (
+    None
+):
+    old = [run(number, row(gates=("safe", "gone"), failed=("safe",))) for number in range(3)]
+    known = [run(number, row(gates=("safe",))) for number in range(3, 48)]
+    errors = [run(number, row(verdict=None, gates=("safe",))) for number in range(48, 53)]
+    (trend,) = compute_trends([*old, *known, *errors])
+    assert trend.never_failed == (GateTrend("safe", ("t",), 45),)
+    assert trend.never_passed == ()
+    (unknown,) = compute_trends(errors * 10)
+    assert (unknown.never_failed, unknown.never_passed) == ((), ())
+
+
+def test_tests__that_no_run_scored() -> None:
+    dead, late = row("dead", None), row("late", None)
+    runs = [run(number, dead, row("torn", None if number else "pass")) for number in range(4)]
+    runs.append(run(4, dead, late, row("torn", None)))
+    (trend,) = compute_trends(runs)
+    assert trend.never_scored == ("dead",)

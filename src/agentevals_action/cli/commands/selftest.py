@@ -2,21 +2,23 @@
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from agentevals_action.cli import output
 from agentevals_action.cli.commands.run import local_request, open_folder
+from agentevals_action.cli.commands.stored_results import read_trends
 from agentevals_action.cli.loaded_suites import paths_argument
 from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options
 from agentevals_action.cli.tables import print_table
-from agentevals_action.errors import ExitCode
+from agentevals_action.errors import ExitCode, GitError
 from agentevals_action.formatting import UNKNOWN, counted, joined
 from agentevals_action.model.run import Level
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.terminal import console
+from agentevals_action.reports.view.history import list_idle
 from agentevals_action.reports.view.suite_table import describe_drop
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.review import pipeline
@@ -43,10 +45,11 @@ _LEGEND = (
     show_default=True,
     help="Samples per test.",
 )
-@input_options(*_INPUTS, "confirm", "alpha")
+@input_options(*_INPUTS, "confirm", "alpha", "baseline-branch")
 async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -> int:
     """Run suites many times on this commit and report how often two runs of it would differ,
-    which tests cause that, and the smallest drop that a suite can find."""
+    which tests cause that, the smallest drop that a suite can find, and the gates and tests that
+    never showed anything in the stored runs."""
     given = Settings.from_environ(as_environment({**inputs, "samples": str(samples)}))
     folder = f"{given.report_dir}/selftest"  # the results of other runs stay
     settings = given.model_copy(update={"confirm": 0, "report_dir": folder})
@@ -75,6 +78,8 @@ async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -
     )
     _print(found, counts["all"] - counts["run"])
     output.print_lines(_describe_drops(found, given))
+    if repository:
+        await _print_idle(given.baseline_branch, {suite.path for suite in facts.suites})
     is_incomplete = bool(facts.sentences(Level.PROBLEM)) or any(
         test.flake_rate is None for test in found
     )
@@ -113,6 +118,19 @@ def _describe_drops(found: Sequence[Flakiness], settings: Settings) -> Iterator[
         rate = sum(test.passed for test in tests) / sum(test.scored for test in tests)
         sampling = Sampling(len(tests), 1, settings.confirm, settings.alpha, rate)
         yield f"{path} can find: {describe_drop(smallest_drop(sampling))}"
+
+
+async def _print_idle(branch: str, paths: Collection[str]) -> None:
+    """The gates and tests of these suites that never show anything in the stored runs."""
+    try:
+        trends = await read_trends(branch)
+    except GitError as error:
+        output.print_warnings([f"the stored runs are not read: {error.sentence}"])
+        return
+    for title, advice, lines in list_idle([each for each in trends or () if each.path in paths]):
+        output.print_lines(
+            [f"{title} in the last 50 runs. {advice}", *(f"  {line}" for line in lines)]
+        )
 
 
 def _row(name: str, tests: Sequence[Flakiness]) -> Sequence[str]:

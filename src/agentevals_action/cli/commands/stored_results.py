@@ -3,13 +3,14 @@
 import os
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import click
 
 from agentevals_action.baselines.data_branch import DataBranch
-from agentevals_action.baselines.trends import compute_trends
+from agentevals_action.baselines.trends import SuiteTrend, compute_trends
 from agentevals_action.cli import output
 from agentevals_action.cli.options import as_environment, input_options, page_option
 from agentevals_action.errors import ExitCode, InvalidInput
@@ -68,20 +69,29 @@ async def history_command(path: Path, **inputs: str | None) -> int:
 
     The results are those of the data branch of `origin`."""
     branch = Settings.from_environ(as_environment(inputs)).baseline_branch
-    open_repository = partial(GitRepository.open, Path.cwd(), environ=os.environ)
-    files = await DataBranch(open_repository, branch).read()
-    if files is None:
+    trends = await read_trends(branch)
+    if trends is None:
         raise InvalidInput(
             f"there is no branch `{branch}`",
             "run the action on pushes to the default branch with `contents: write`, which writes "
             "it, or name another branch in `--baseline-branch`",
         )
-    problems: list[str] = []
-    runs = [run for _, run in files.runs(problems)]
-    output.print_warnings(problems)
-    if not runs:
+    if not trends:
         raise InvalidInput(
             f"`{branch}` has no results of a suite", "name another branch in `--baseline-branch`"
         )
-    output.write_page("history", history_page.history_page(compute_trends(reversed(runs))), path)
+    output.write_page("history", history_page.history_page(trends), path)
     return ExitCode.PASSED
+
+
+async def read_trends(branch: str) -> Sequence[SuiteTrend] | None:
+    """The trends of the stored runs of a data branch of `origin`, after warnings about what cannot
+    be read; None if there is no such branch."""
+    open_repository = partial(GitRepository.open, Path.cwd(), environ=os.environ)
+    files = await DataBranch(open_repository, branch).read()
+    if files is None:
+        return None
+    problems: list[str] = []
+    runs = [run for _, run in files.runs(problems)]
+    output.print_warnings(problems)
+    return compute_trends(reversed(runs))

@@ -9,14 +9,14 @@ from urllib.parse import quote
 from agentevals_action.baselines.trends import Point, SuiteTrend
 from agentevals_action.escaping import plain, visible
 from agentevals_action.formatting import cost, counted, moved, percent
-from agentevals_action.model.skill import name_suite
 from agentevals_action.reports.page.layout import json_in_html, page
+from agentevals_action.reports.view.history import list_idle, name_trend
 from agentevals_action.results.summary import interval
 
 #: The name of the page's file.
 PAGE = "history.html"
-#: Flaky tests that are listed, at most.
-FLAKY_TESTS = 500
+#: Tests and gates in a list, at most.
+LISTED = 500
 _SHA = 12  # characters of a commit
 _TEXT = 200  # characters of a text
 
@@ -29,7 +29,7 @@ def history_page(trends: Sequence[SuiteTrend], commits_url: str = "") -> str:
         "suites": [
             {
                 "path": _address(trend),
-                "name": _name(trend),
+                "name": name_trend(trend),
                 "points": [_point(point) for point in trend.points],
             }
             for trend in trends
@@ -38,14 +38,10 @@ def history_page(trends: Sequence[SuiteTrend], commits_url: str = "") -> str:
     context = {
         "suites": [_suite(trend) for trend in trends],
         "flaky": list(_flaky(trends)),
-        "most_flaky": FLAKY_TESTS,
+        "most_flaky": LISTED,
+        "idle": [(*words, lines[:LISTED]) for *words, lines in list_idle(trends)],
     }
     return page("history", "History of the evaluation suites", json_in_html(data), context)
-
-
-def _name(trend: SuiteTrend) -> str:
-    """`support`, or `support: haiku` for a variant."""
-    return ": ".join(filter(None, (name_suite(trend.path), trend.variant)))
 
 
 def _address(trend: SuiteTrend) -> str:
@@ -67,7 +63,7 @@ def _suite(trend: SuiteTrend) -> dict[str, str]:
     before = trend.points[-2] if len(trend.points) > 1 else last
     errors = f", {counted(last.errored, 'error')}" if last.errored else ""
     return {
-        "name": plain(_name(trend), _TEXT),
+        "name": plain(name_trend(trend), _TEXT),
         "link": f"#suite={quote(visible(_address(trend)), safe='')}",
         "last": f"{last.time[:10]}, {last.commit[:_SHA]}",
         "rate": moved(percent, before.pass_rate, last.pass_rate),
@@ -79,9 +75,9 @@ def _suite(trend: SuiteTrend) -> dict[str, str]:
 
 def _flaky(trends: Sequence[SuiteTrend]) -> Iterator[dict[str, str]]:
     """The tests whose samples differ, the worst first."""
-    found = [(test, _name(trend)) for trend in trends for test in trend.flaky]
+    found = [(test, name_trend(trend)) for trend in trends for test in trend.flaky]
     found.sort(key=lambda entry: (-entry[0].rate, entry[1], entry[0].id))
-    for test, suite in found[:FLAKY_TESTS]:
+    for test, suite in found[:LISTED]:
         yield {
             "id": plain(test.id, _TEXT),
             "suite": plain(suite, _TEXT),
