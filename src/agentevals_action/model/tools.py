@@ -3,7 +3,7 @@ arguments."""
 
 import json
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Self
 
@@ -142,10 +142,16 @@ class ToolReply(Condition, ToolAnswer):
         return self.in_turn or (self,)
 
 
+#: Asks a real server for the result of a call; the second parameter takes the paths of this machine
+#: out of what is kept of it.
+Ask = Callable[[Mapping[str, Any], Callable[[Any], Any]], Awaitable[ToolReply]]
+
+
 class Tool(FileModel):
     """A tool that the suite declares, or replies for one that a list has.
 
-    The latter has no `parameters`. A tool that `is_listed` is from the list of a server."""
+    The latter has no `parameters`. A tool that `is_listed` is from the list of a server. While its
+    server is recorded, calls that have no reply `ask` it."""
 
     noun = "tool"
 
@@ -177,6 +183,7 @@ class Tool(FileModel):
     location: Computed[Location] = Field(default=Location(""), exclude=True)
     places: Computed[Mapping[str, Location]] = Field(default={}, exclude=True)
     is_listed: Computed[bool] = Field(default=False, exclude=True)
+    ask: Computed[Ask | None] = Field(default=None, exclude=True)
 
     @property
     def server(self) -> str:

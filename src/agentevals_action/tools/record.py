@@ -17,7 +17,6 @@ from agentevals_action.model.tools import (
 from agentevals_action.system.redaction import MASK, looks_secret
 from agentevals_action.system.workers import WorkerEnded
 from agentevals_action.tools.server_list import ServerError, StdioServer
-from agentevals_action.tools.session import RecordedTool
 from agentevals_action.validation.json_values import as_object, decode_json
 
 #: The reply of the tools that were not called: an agent that calls one is scored.
@@ -32,9 +31,8 @@ class Recording:
 
     def __init__(self, server: StdioServer, name: str, listed: Iterable[Tool]) -> None:
         self._server, self._name = server, name
-        of_server = {"server_name": name}
         self._tools = [
-            RecordedTool.of(tool.model_copy(update=of_server), partial(self._ask, tool))
+            tool.model_copy(update={"server_name": name, "ask": partial(self._ask, tool)})
             for tool in sorted(listed, key=lambda tool: tool.name)
         ]
         #: The arguments and the answers, by the tool and the JSON of the arguments.

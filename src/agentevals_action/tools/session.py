@@ -4,7 +4,7 @@ import asyncio
 import json
 import shlex
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +18,6 @@ from agentevals_action.model.tools import (
     Command,
     Condition,
     Tool,
-    ToolReply,
     ToolSet,
     find_differences,
 )
@@ -62,28 +61,6 @@ class CommandResult:
     stdout: str = ""
     stderr: str = ""
     exit_code: int = 0
-
-
-#: Asks the real server for the result of a call; the second parameter takes the paths of this
-#: machine out of what is kept of it.
-Ask = Callable[[Mapping[str, Any], Callable[[Any], Any]], Awaitable[ToolReply]]
-
-
-class RecordedTool(Tool):
-    """A tool of a real server, which answers its calls that have no reply."""
-
-    _ask: Ask
-
-    @classmethod
-    def of(cls, tool: Tool, ask: Ask) -> "RecordedTool":
-        """The same tool, with a way to ask its server."""
-        recorded = cls.model_validate(dict(tool))
-        recorded._ask = ask
-        return recorded
-
-    async def ask(self, arguments: Mapping[str, Any], hide: Callable[[Any], Any]) -> ToolReply:
-        """The result of a call."""
-        return await self._ask(arguments, hide)
 
 
 class ToolSession:
@@ -201,7 +178,7 @@ class ToolSession:
 
     async def _reply(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
         found = await self._find_reply(tool.replies, arguments)
-        if found is None and isinstance(tool, RecordedTool):
+        if found is None and tool.ask is not None:
             found = await tool.ask(arguments, self._hidden)
         if found is None:
             problem = self._no_reply(tool.name, "tools", arguments, "reply")
@@ -211,7 +188,8 @@ class ToolSession:
         if answer.error is not None:
             return ToolResult(self._filled(answer.error), is_error=True)
         value = self._filled(answer.reply)
-        text = value if isinstance(value, str) else _compact(value)
+        is_text = isinstance(value, str)
+        text = value if is_text else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         is_structured = tool.output_schema is not None and isinstance(value, dict)
         return ToolResult(text, value if is_structured else None)
 
@@ -272,7 +250,3 @@ def _find_problems(schema: Mapping[str, Any], value: Any) -> str:
     """What is wrong with a value, by the path in it; empty if nothing is."""
     errors = find_mismatches(schema, value, "a call", _PROBLEMS_SHOWN)
     return "; ".join(f"{error.json_path}: {cut(error.message, QUOTE_LIMIT)}" for error in errors)
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
