@@ -134,3 +134,17 @@ def test_selftest__where_the_stored_runs_cannot_be_read_says_so_and_counts(folde
     done = command.run(folder, "selftest", "--samples", "2")
     assert done.code == 0, done.err
     assert "warning: the stored runs are not read: " in done.err
+
+
+def test_selftest__names_each_judge_without_a_calibration_once(folder: Path) -> None:
+    judged = "{type: llm_judge, name: kind, prompt: 'Is it kind? {{output}}'}"
+    with_judge = suite("steady", "steadier").replace("assert: [", f"assert: [{judged}, ")
+    (folder / "EVAL.yaml").write_text(with_judge)
+    reply = (
+        """{name: judge, provider: mock, responses: [{pattern: ".*", response: '{"score": 1}'}]}"""
+    )
+    targets = TARGETS.replace('"{ATTEMPT}"]}', '"{ATTEMPT}"], judge_target: judge}')
+    (folder / ".agentv/targets.yaml").write_text(f"{targets}  - {reply}\n")
+    done = command.run(folder, "selftest", "--samples", "2")
+    assert "Judges without a calibration." in done.out, done.err
+    assert done.out.count("  EVAL.yaml: kind\n") == 1

@@ -17,6 +17,9 @@ from agentevals_action.suites.documents.yaml_reader import MAX_BYTES
 from agentevals_action.system.files.regular_files import is_present, read_regular
 from agentevals_action.targets.variables import read_variables
 
+#: The standing of a judge that the calibration does not know.
+NOT_CALIBRATED = "not calibrated"
+
 
 class Standings:
     """The standing of each judge in a checkout; `errors` are those of its `calibration.json`."""
@@ -46,7 +49,7 @@ class Standings:
     def _describe(self, key: str) -> str:
         found = self._calibration.by_key.get(key) if self._calibration else None
         if found is None or self._calibration is None:
-            return "not calibrated"
+            return NOT_CALIBRATED
         metrics = ((name, getattr(found, name)) for name in get_args(Metric) if name != "kappa")
         bounds = ", ".join(f"{name} ≥ {percent(own.low)}" for name, own in metrics if own)
         return f"calibrated on {self._calibration.day} with {joined(found.models)}: {bounds}"

@@ -10,11 +10,12 @@ import click
 from agentevals_action.cli import output
 from agentevals_action.cli.commands.run import local_request, open_folder
 from agentevals_action.cli.commands.stored_results import read_trends
-from agentevals_action.cli.loaded_suites import paths_argument
+from agentevals_action.cli.loaded_suites import load_suites, paths_argument
 from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options
 from agentevals_action.cli.tables import print_table
 from agentevals_action.errors import ExitCode, GitError
 from agentevals_action.formatting import UNKNOWN, counted, joined
+from agentevals_action.judges.standing import NOT_CALIBRATED, Standings
 from agentevals_action.model.run import Level
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.terminal import console
@@ -26,6 +27,7 @@ from agentevals_action.review.comparison import selftest
 from agentevals_action.review.comparison.power import Sampling, smallest_drop
 from agentevals_action.review.comparison.selftest import Flakiness
 from agentevals_action.review.inputs.request import LocalRun
+from agentevals_action.runners.suites import LoadedSuites
 from agentevals_action.settings import Settings
 
 _INPUTS = tuple(name for name in RUN_INPUTS if name != "setup")
@@ -48,8 +50,8 @@ _LEGEND = (
 @input_options(*_INPUTS, "confirm", "alpha", "baseline-branch")
 async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -> int:
     """Run suites many times on this commit and report how often two runs of it would differ,
-    which tests cause that, the smallest drop that a suite can find, and the gates and tests that
-    never showed anything in the stored runs."""
+    which tests cause that, the smallest drop that a suite can find, the judges without a
+    calibration, and the gates and tests that never showed anything in the stored runs."""
     given = Settings.from_environ(as_environment({**inputs, "samples": str(samples)}))
     folder = f"{given.report_dir}/selftest"  # the results of other runs stay
     settings = given.model_copy(update={"confirm": 0, "report_dir": folder})
@@ -78,6 +80,8 @@ async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -
     )
     _print(found, counts["all"] - counts["run"])
     output.print_lines(_describe_drops(found, given))
+    loaded = await load_suites(inputs, paths)
+    output.print_lines(_list_uncalibrated(loaded))
     if repository:
         await _print_idle(given.baseline_branch, {suite.path for suite in facts.suites})
     is_incomplete = bool(facts.sentences(Level.PROBLEM)) or any(
@@ -118,6 +122,21 @@ def _describe_drops(found: Sequence[Flakiness], settings: Settings) -> Iterator[
         rate = sum(test.passed for test in tests) / sum(test.scored for test in tests)
         sampling = Sampling(len(tests), 1, settings.confirm, settings.alpha, rate)
         yield f"{path} can find: {describe_drop(smallest_drop(sampling))}"
+
+
+def _list_uncalibrated(loaded: LoadedSuites) -> Iterator[str]:
+    """The judges of the suites that no calibration has measured, after what to do."""
+    standings = Standings(loaded.checkout)
+    judges = {
+        f"  {suite.path}: {judge}": None
+        for suite in loaded.valid
+        for test in suite.tests
+        for judge, standing in standings.of(suite, test).items()
+        if standing == NOT_CALIBRATED
+    }
+    if judges:
+        yield "Judges without a calibration. Label answers (`judge label`), then `judge calibrate`."
+    yield from judges
 
 
 async def _print_idle(branch: str, paths: Collection[str]) -> None:
