@@ -207,6 +207,7 @@ ERROR_KINDS = {
     "judge": "judge failed",
     "evaluator": "evaluator failed",
     "timeout": "timed out",
+    "advisory": "only advisory judges",
     "budget": "budget spent",
     "prepare": "not prepared",
     "workspace": "workspace failed",

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from types import NoneType
-from typing import Annotated, Any, Literal, Self, get_args, get_origin
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -26,6 +26,7 @@ from pydantic.fields import FieldInfo
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import cut, plural
+from agentevals_action.model.judge_rule import Floor, read_floor
 from agentevals_action.model.path_patterns import Glob, WatchRule, read_rule
 from agentevals_action.model.run import MAX_SHARDS, Shard
 from agentevals_action.system.child_environment import is_never_passed
@@ -41,6 +42,7 @@ _FOR_REPORT = (
     "upload-report",
     "allow-unsafe-pull-request-target",
 )
+Item = TypeVar("Item")
 Kind = Literal["text", "list", "boolean", "integer", "number", "path"]
 _KINDS: Mapping[Any, Kind] = {
     bool: "boolean",
@@ -129,16 +131,21 @@ def _conditions(text: str) -> frozenset[str]:
     return conditions
 
 
-def _watch_rules(text: str) -> tuple[WatchRule, ...]:
-    rules, errors = [], []
-    for item in items(text):
-        try:
-            rules.append(read_rule(item))
-        except ValueError as error:
-            errors.append(str(error))
-    if errors:
-        raise ValueError("; ".join(errors))
-    return tuple(rules)
+def _reading_each(read: Callable[[str], Item]) -> Callable[[str], tuple[Item, ...]]:
+    """Reads the items of a list; ValueError with the advice for all that cannot be read."""
+
+    def read_all(text: str) -> tuple[Item, ...]:
+        found, errors = [], []
+        for item in items(text):
+            try:
+                found.append(read(item))
+            except ValueError as error:
+                errors.append(str(error))
+        if errors:
+            raise ValueError("; ".join(dict.fromkeys(errors)))
+        return tuple(found)
+
+    return read_all
 
 
 def _shard(text: str) -> Shard:
@@ -221,7 +228,7 @@ class Settings(BaseModel):
     select: Literal["changed", "all"] = _input(
         "changed", "Suites that run: changed (those that the change affects) or all."
     )
-    watch: Annotated[tuple[WatchRule, ...], _from_text(_watch_rules)] = _input(
+    watch: Annotated[tuple[WatchRule, ...], _from_text(_reading_each(read_rule))] = _input(
         (),
         "The agent's own code, one rule per line: a glob (affects all suites) or "
         "glob => suite glob; !glob excludes.",
@@ -295,6 +302,12 @@ class Settings(BaseModel):
         "samples of 2 or more.",
         ge=0,
         le=1,
+    )
+    judge_floor: Annotated[tuple[Floor, ...], _from_text(_reading_each(read_floor))] = _input(
+        (),
+        "What a judge must have reached against people's labels to decide, a list such as "
+        "specificity:0.7 (agreement, sensitivity, specificity or kappa, 0 to 1); others are shown "
+        "and never block. Default: every judge decides.",
     )
     on_inconclusive: Literal["fail", "neutral", "pass"] = _input(
         "fail", "Result of an inconclusive run: fail (exit code 3), neutral or pass."

@@ -20,7 +20,7 @@ const SIGNS = { regressed: "▼", improved: "▲", new: "+", removed: "−", fla
 function changeWord(test) {
   const verdict = test.head?.verdict;
   const tone = test.needsReview || (!data.hasBase && verdict === "fail") ? "bad" : test.change === "improved" ? "good" : verdict === "pass" ? "quiet" : "warn";
-  const sign = (data.hasBase && SIGNS[test.change]) || (verdict === "pass" ? (data.hasBase ? "·" : "✓") : verdict === "error" ? "⚠" : test.needsReview || !data.hasBase ? "✗" : "·");
+  const sign = (data.hasBase && SIGNS[test.change]) || (verdict === "pass" ? (data.hasBase ? "·" : "✓") : ["error", "advisory"].includes(verdict) ? "⚠" : test.needsReview || !data.hasBase ? "✗" : "·");
   const word = !data.hasBase ? verdict : test.change === "inconclusive" ? "undecided" : test.change;
   return element("span", { class: `word ${tone}` }, `${sign} ${word}`);
 }

@@ -69,9 +69,12 @@ function comparedTexts(texts) {
   return data.includes(null) || (data[0] === data[1] && texts[0] !== texts[1]) ? texts : data;
 }
 
+/** The verdict of a sample, or why it has none. */
+const stateOf = (sample) => sample.verdict ?? (sample.error?.kind === "advisory" ? "advisory" : "error");
+
 /** Why a sample is no success: what its evaluators missed, or its error. */
 function reasons(details, sample) {
-  const failed = (sample?.evaluatorResults ?? []).filter((result) => result.error || result.passed === false);
+  const failed = (sample?.evaluatorResults ?? []).filter((result) => !result.advisory && (result.error || result.passed === false));
   const texts = failed.flatMap((result) => (result.misses?.length ? result.misses : [result.error ? `${failure(result.error)}: ${result.error.message}` : result.reasoning || scoreOf(result)]).map((text) => `${result.name}: ${text}`));
   const error = sample ? sample.error : details.head?.error;
   if (error && !texts.length) texts.push(`${failure(error)}: ${error.message}`);
@@ -110,7 +113,7 @@ function answers(test, chosen) {
   const scored = (side) => {
     const sample = chosen[side];
     const figure = sample?.score ?? test[side].score;
-    return `${sample?.verdict ?? (sample?.error || details[side].error ? "error" : test[side].verdict)}${unknown(figure) ? "" : `, ${score(figure)}`}`;
+    return `${sample?.verdict || sample?.error ? stateOf(sample) : details[side].error ? "error" : test[side].verdict}${unknown(figure) ? "" : `, ${score(figure)}`}`;
   };
   if (head && base === head && !errors.some(Boolean)) {
     const equal = CUT.test(texts.head) ? "Both answers are equal in the part that is shown" : "Both answers are equal";
@@ -149,14 +152,15 @@ function turnNodes(turn, chosen, isThis) {
     answers(turn, chosen)];
 }
 
-const tone = (result) => (result.error ? "warn" : result.passed ? "good" : result.passed === false ? "bad" : "");
+const tone = (result) => (result.advisory ? "" : result.error ? "warn" : result.passed ? "good" : result.passed === false ? "bad" : "");
 function scoreOf(result) {
   const sign = result.error ? "⚠" : result.passed === true ? "✓" : result.passed === false ? "✗" : "–";
-  return `${sign} ${score(result.score, result.required)}`;
+  return `${sign} ${score(result.score, result.required)}${result.advisory ? " (advisory)" : ""}`;
 }
 
 function evaluatorNode(result) {
-  return [result.error ? errorNodes(result.error) : null,
+  return [result.advisory ? element("p", {}, `Advisory, decides nothing: ${result.advisory}`) : null,
+    result.error ? errorNodes(result.error) : null,
     element("ul", { class: "facts" }, (result.misses ?? []).map((text) => element("li", {}, `missed: ${text}`)), (result.hits ?? []).map((text) => element("li", {}, `held: ${text}`))),
     result.reasoning ? element("p", { class: "muted" }, result.reasoning) : null,
     (result.evaluatorResults ?? []).map((child) => element("details", { open: child.passed === false }, element("summary", {}, `${child.name} (${child.type}) `, element("span", { class: `word ${tone(child)}` }, scoreOf(child))), evaluatorNode(child)))];
@@ -287,7 +291,7 @@ function samples(test, state, chosen) {
     return [element("h3", {}, NAMES[name]), element("div", { class: "bar" }, all.map((sample, index) => element("button", {
       "aria-pressed": String(sample === chosen[name]),
       onclick: () => { history.replaceState(null, "", hashOf({ ...state, [name]: String(index + 1) }, test)); show(); },
-    }, `${index + 1}: ${sample.verdict ?? "error"} ${score(sample.score)}${isFresh(sample) ? " (fresh)" : ""}`)))];
+    }, `${index + 1}: ${stateOf(sample)} ${score(sample.score)}${isFresh(sample) ? " (fresh)" : ""}`)))];
   }));
 }
 

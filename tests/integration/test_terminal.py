@@ -47,7 +47,12 @@ def test_demo__is_one_screen_on_a_terminal_from_any_folder(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_demo__prints_the_comment_when_its_output_is_piped_or_on_request(tmp_path: Path) -> None:
     environ = {"TMPDIR": str(tmp_path)}
-    assert "| Suite |" in command.run(tmp_path, "demo", env=environ).out
+    piped = command.run(tmp_path, "demo", env=environ).out
+    assert "| Suite |" in piped
+    # Of its two judges, `calibration.json` lets one decide.
+    assert piped.count("is advisory: ") == 1
+    assert "The judge `rubrics` (`judge`) is advisory: its specificity is at least 0.60" in piped
+    assert "`shipping-abroad` pass → borderline" in piped
     assert "| Suite |" in written_to(tmp_path, "demo", "--markdown", env=environ)
 
 

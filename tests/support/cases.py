@@ -14,7 +14,7 @@ from agentevals_action.evaluators import base
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.evaluator import Ask, Case, Evaluator, Judges
 from agentevals_action.model.messages import Block, Message, read_message
-from agentevals_action.model.result import EvaluatorResult
+from agentevals_action.model.result import EvaluatorResult, JudgeRecord
 from agentevals_action.model.suite import Test
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.child_environment import ChildContext
@@ -92,6 +92,7 @@ def case(
     environment: Mapping[str, str] | None = None,
     file_changes: str | None = None,
     notice: Callable[[str], None] = lambda sentence: None,
+    why_advisory: Callable[[JudgeRecord], str] = lambda judge: "",
     **test: Any,
 ) -> Case:
     """A case in which the agent answered `output` (or left `trace`)."""
@@ -115,6 +116,7 @@ def case(
         judge_key=lambda evaluator: evaluator.type,
         file_changes=file_changes,
         notice=notice,
+        why_advisory=why_advisory,
     )
 
 

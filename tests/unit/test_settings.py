@@ -3,6 +3,7 @@
 import pytest
 
 from agentevals_action.errors import ExitCode, InvalidInput
+from agentevals_action.model.judge_rule import Floor
 from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.run import Shard
 from agentevals_action.settings import INPUTS, Settings
@@ -95,6 +96,17 @@ def test_settings__all_watch_rules_that_cannot_be_read_are_reported() -> None:
     (error,) = errors(watch="src/**\n=> evals/**\nlib/**:evals/**")
     assert "`=> evals/**` is not a rule" in error
     assert "`lib/**:evals/**` is not a rule" in error
+
+
+def test_settings__judge_floor() -> None:
+    assert read().judge_floor == ()
+    assert read(judge_floor="specificity:0.7, kappa:.4").judge_floor == (
+        Floor("specificity", 0.7),
+        Floor("kappa", 0.4),
+    )
+    (error,) = errors(judge_floor="specificity:0.7,accuracy:0.9,kappa:2")
+    assert "input `judge-floor`: 'specificity:0.7,accuracy:0.9,kappa:2' is not valid" in error
+    assert error.count("write `metric:number`, as `specificity:0.7`") == 1
 
 
 def test_settings__watch_rules_hold_below_the_working_directory() -> None:

@@ -97,7 +97,7 @@ def _reduced(result: TestResult, keep: int | None) -> TestResult:
     samples = tuple(
         replace(sample, evaluator_results=tuple(map(_without_reasons, sample.evaluator_results)))
         if index == keep
-        else replace(without_messages(sample), evaluator_results=())
+        else replace(without_messages(sample), evaluator_results=_judged(sample))
         for index, sample in enumerate(result.samples)
     )
     asked = result.input_messages
@@ -112,6 +112,11 @@ def _reduced(result: TestResult, keep: int | None) -> TestResult:
         pairs=(),
         input_messages=asked,
     )
+
+
+def _judged(sample: SampleResult) -> tuple[EvaluatorResult, ...]:
+    """What evaluators decided with a judge, because another judge may decide later."""
+    return tuple(map(_without_reasons, sample.evaluator_results)) if sample.is_judged else ()
 
 
 def _without_reasons(result: EvaluatorResult) -> EvaluatorResult:

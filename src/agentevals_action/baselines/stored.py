@@ -3,7 +3,7 @@ samples of the other runs as its history."""
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -19,10 +19,11 @@ from agentevals_action.model.baseline import (
     IncompleteSource,
     StoredRun,
 )
+from agentevals_action.model.judge_rule import ALL_DECIDE, JudgeRule
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.results import scoring
-from agentevals_action.results.build import without_cost
+from agentevals_action.results.build import stand_again, without_cost
 from agentevals_action.results.trace_summary import stored_work
 
 #: Samples of a test that count, at most: the latest ones.
@@ -43,7 +44,8 @@ class StoredSource:
     `name` is as in the input `baseline`. `problem` is the reason why runs are missing. A stored
     result must have the fingerprint `stored`, by base's rules of `watch`; `compared` is the one to
     compare it with head by. Without `stored`, the newest results count, with the fingerprints that
-    they have: the agent may be an older one. Results before `stale_before` are stale."""
+    they have: the agent may be an older one. Results before `stale_before` are stale. `rule`
+    states which judges decide now."""
 
     name: str
     at: str
@@ -52,6 +54,7 @@ class StoredSource:
     stored: Fingerprints | None
     compared: Fingerprints
     stale_before: datetime
+    rule: JudgeRule = ALL_DECIDE
 
     async def find(self, suite: Suite) -> tuple[BaseSuite, tuple[TestResult, ...]]:
         """The results of a suite of base, and where they are from. Raises Unavailable."""
@@ -66,10 +69,10 @@ class StoredSource:
         """The newest result of each test of a variant of head, by id, that has its fingerprint and
         at least so many samples. It cost nothing now."""
         described, found = self.compared.describe(arm), dict[str, TestResult]()
-        expected = described.expected(())
+        expected, judged = described.expected(()), _judged_tests(arm)
         for run in self.runs:
             for row in _read_rows(run, arm):
-                sound = tuple(_sound_samples(row))
+                sound = tuple(self._sound_samples(row, judged))
                 if row.fingerprint == expected.get(row.eval_id) and len(sound) >= samples:
                     valid = without_cost(described.with_samples(row, sound))
                     found.setdefault(row.eval_id, valid)
@@ -111,14 +114,15 @@ class StoredSource:
         """The results of the newest run, with the samples of all runs that have the same
         fingerprints, oldest first."""
         history: defaultdict[str, list[SampleResult]] = defaultdict(list)
+        judged = _judged_tests(suite)
         for run in reversed(self.runs):
             for row in _read_rows(run, suite):
                 if row.fingerprint == expected.get(row.eval_id):
-                    history[row.eval_id] += _sound_samples(row)
+                    history[row.eval_id] += self._sound_samples(row, judged)
         by_id = {row.eval_id: row for row in rows}
         described, results, errored = self.compared.describe(suite), [], []
         for name in expected:
-            samples = _latest(history[name], _sound_samples(by_id[name]))
+            samples = _latest(history[name], self._sound_samples(by_id[name], judged))
             if not samples:
                 errored.append(name)
                 continue
@@ -128,6 +132,20 @@ class StoredSource:
         if errored:
             raise Unavailable(f"{_names(errored)} ended in an error there")
         return tuple(results)
+
+    def _sound_samples(self, row: TestResult, judged: Collection[str]) -> Sequence[SampleResult]:
+        """The scored samples of the run itself by the rule of judges, without those of a
+        confirmation, whose score and verdict fit each other; those that no evaluator decides about
+        if there are no others. Of a `judged` test, one without its judge's result is not known."""
+        is_known = not self.rule.floor or row.eval_id not in judged
+        samples = (
+            stand_again(stored, self.rule)
+            for stored in row.main_samples
+            if is_known or stored.is_judged
+        )
+        return scoring.deciding_samples(
+            [sample for sample in samples if sample and (sample.is_advisory or _is_sound(sample))]
+        )
 
 
 async def find_stored(
@@ -220,17 +238,22 @@ def _names(names: Sequence[str]) -> str:
     return f"{counted(len(names), 'test')} (the first is `{names[0]}`)"
 
 
-def _sound_samples(result: TestResult) -> list[SampleResult]:
-    """The scored samples of the run itself, without those of a confirmation, whose score and
-    verdict fit each other."""
-    return [
-        sample
-        for sample in result.main_samples
-        if sample.error is None
+def _judged_tests(suite: Suite) -> Collection[str]:
+    """The ids of the tests that a judge scores."""
+    return {
+        test.id
+        for test in suite.tests
+        if any(inner.asks_judge for evaluator in test.scoring for inner in evaluator.walk())
+    }
+
+
+def _is_sound(sample: SampleResult) -> bool:
+    return (
+        sample.error is None
         and (score := sample.score) is not None
         and 0 <= score <= 1
         and sample.verdict == scoring.compute_verdict(score, sample.gates_failed)
-    ]
+    )
 
 
 def _latest(
@@ -240,7 +263,9 @@ def _latest(
     before: cached samples count only if there is no other, and then only those of the newest run,
     else one answer would look like many."""
     fresh = [sample for sample in samples if not sample.cached]
-    kept = (fresh or list(newest))[-SAMPLES:]
+    kept = fresh or list(newest)
+    # What other judges decided is no history of what these decide.
+    kept = [sample for sample in kept if sample.advisory == kept[-1].advisory][-SAMPLES:]
     answered = latest_answer(kept, _can_be_scored)
     return tuple(
         sample if index == answered else without_messages(sample)

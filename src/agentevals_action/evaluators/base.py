@@ -54,7 +54,9 @@ async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
         missing = evaluator.missing_program(case.root)
         message = str(missing) if missing else error.sentence
         judge = JudgeRecord(key=key) if key else None
-        return result(score=None, error=ErrorInfo(kind=error.kind, message=message), judge=judge)
+        advisory = case.why_advisory(judge) if judge else ""
+        info = ErrorInfo(kind=error.kind, message=message)
+        return result(score=None, error=info, judge=judge, advisory=advisory)
     value, hits, misses = score.value, score.hits, score.misses
     if evaluator.negate and score.is_unknown and value is not None:
         value = 0.0  # what is unknown counts against the answer, negated or not
@@ -63,6 +65,7 @@ async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
     passed = None if value is None else reaches(value, threshold or PASS_SCORE)
     own = (name,) if threshold is not None and passed is False else ()
     inner = tuple(gate_path(name, gate) for gate in score.gates_failed)
+    judge = JudgeRecord(key=key, models=tuple(sorted({*score.models}))) if key else None
     return result(
         score=None if value is None else float(value),
         hits=hits,
@@ -74,5 +77,6 @@ async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
         evaluator_results=score.children,
         error=score.error,
         is_unknown=score.is_unknown,
-        judge=JudgeRecord(key=key, models=tuple(sorted({*score.models}))) if key else None,
+        judge=judge,
+        advisory=case.why_advisory(judge) if judge else score.advisory,
     )

@@ -210,7 +210,8 @@ class Composite(Evaluator):
 
     async def evaluate(self, case: Case) -> Score:
         """The children's scores as one; a child that could not be scored makes this an error, and
-        failed gates are kept."""
+        failed gates are kept. Advisory children decide nothing, unless there are no others: then
+        this is advisory, too."""
         weights, required = self.aggregator.weights, self.aggregator.required
         children = [
             child.model_copy(update={"weight": weights.get(child.name, child.weight)})
@@ -221,36 +222,39 @@ class Composite(Evaluator):
         closing = [
             result
             for result in done.values()
-            if result.score is not None and not reaches(result.score, BORDERLINE_SCORE)
+            if result.score is not None and not result.advisory
+            if not reaches(result.score, BORDERLINE_SCORE)
         ]
         rest = [child for child in children if child.name not in done]
         if not closing:
             # Also if a required evaluator is an error: a gate inside the others may have failed.
             done |= {result.name: result for result in await run_evaluators(rest, case)}
         results = tuple(done[child.name] for child in children if child.name in done)
+        deciding = tuple(result for result in results if not result.advisory) or results
         value: float | None = 0.0
         if closing:
             reasoning = f"safety_gate: closed by {', '.join(map(_name_and_score, closing))}"
             if rest:
                 reasoning += f"; not run: {', '.join(child.name for child in rest)}"
         else:
-            value, reasoning = self._combine(results)
-        gates = [gate for result in results for gate in result.gates_failed]
+            value, reasoning = self._combine(deciding)
+        gates = [gate for result in deciding for gate in result.gates_failed]
         errors = [
             ErrorInfo(kind=result.error.kind, message=f"{result.name}: {result.error.message}")
-            for result in results
+            for result in deciding
             if result.error
         ]
         return Score(
             value=value,
-            is_unknown=any(result.is_unknown for result in results),
-            hits=tuple(hit for result in results for hit in result.hits),
-            misses=tuple(miss for result in results for miss in result.misses),
+            is_unknown=any(result.is_unknown for result in deciding),
+            hits=tuple(hit for result in deciding for hit in result.hits),
+            misses=tuple(miss for result in deciding for miss in result.misses),
             reasoning=reasoning,
             details={"aggregator": self.rule.type},
             gates_failed=("", *gates) if closing else tuple(gates),
             children=results,
             error=errors[0] if errors else None,
+            advisory=deciding[0].advisory,
         )
 
     def _combine(self, results: Sequence[EvaluatorResult]) -> tuple[float | None, str]:

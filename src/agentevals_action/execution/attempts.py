@@ -20,6 +20,7 @@ from agentevals_action.execution.workspaces.pool import WorkspacePool
 from agentevals_action.execution.workspaces.skills import asked_messages
 from agentevals_action.formatting import cut_line, quoted
 from agentevals_action.model.evaluator import Case, Evaluator, Judges
+from agentevals_action.model.judge_rule import JudgeRule
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import EvaluatorResult, SampleResult
 from agentevals_action.model.suite import Suite, Test
@@ -61,7 +62,8 @@ class Attempts:
     `slots` limit the attempts at once, `waiting` the samples of first runs that are in memory and
     wait, for a free slot or for an earlier sample. `children` are the programs that judge,
     `fingerprints` those of the suites, `judge_path` returns, for a path in the tree of
-    a suite, the path from which a judge runs. `notice` receives sentences about replies."""
+    a suite, the path from which a judge runs. `notice` receives sentences about replies, `rule`
+    states which judges decide."""
 
     def __init__(
         self,
@@ -71,9 +73,10 @@ class Attempts:
         fingerprints: Fingerprints,
         judge_path: Callable[[Path], Path],
         notice: Callable[[str], None],
+        rule: JudgeRule,
     ) -> None:
         self._calls, self._settings, self._children = calls, settings, children
-        self._fingerprints, self._notice = fingerprints, notice
+        self._fingerprints, self._notice, self._rule = fingerprints, notice, rule
         self._judge_path = judge_path
         self._tools = ToolLists(children)
         self.slots = asyncio.Semaphore(settings.max_concurrency)
@@ -201,6 +204,7 @@ class Attempts:
             workspace=work.folder,
             file_changes=work.changes,
             judge_path=self._judge_path,
+            why_advisory=self._rule.why_advisory,
         )
 
     def _judge_program(

@@ -16,6 +16,7 @@ from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.pool import WorkspacePool
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.formatting import each_once
+from agentevals_action.model.judge_rule import ALL_DECIDE, JudgeRule
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.target import ProviderContext
 from agentevals_action.settings import Settings
@@ -91,12 +92,14 @@ async def assemble_engine(
     *,
     cache: Mode | None,
     permissions: Permissions | None,
+    rule: JudgeRule = ALL_DECIDE,
 ) -> AsyncIterator[Engine]:
     """An engine for the `suites` of head and of base, which has read all their files.
 
     Its programs run as those of the `preparation`. `cache` is what it does with stored replies,
     whose folder is in `workspace` (absolute). Targets may name the variables of the `fingerprints`
-    as far as `permissions` allow it. At the end no process of a program is left."""
+    as far as `permissions` allow it; `rule` states which judges decide. At the end no process of a
+    program is left."""
     children, judge_trees = preparation.children, preparation.judge_trees
     variables = fingerprints.variables
     async with open_scratch(children.isolation) as scratch:
@@ -124,7 +127,7 @@ async def assemble_engine(
             return WorkspacePool(scratch, children, run_id, note, copy, root, repositories[root])
 
         attempts = Attempts(
-            stored or client, settings, children, fingerprints, judge_trees.find_path, note
+            stored or client, settings, children, fingerprints, judge_trees.find_path, note, rule
         )
         engine = Engine(
             settings,

@@ -4,8 +4,10 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from agentevals_action.execution.conversations import Conversation, remembered_conversation
+from agentevals_action.model.judge_rule import JudgeRule
 from agentevals_action.model.result import Fingerprint, Key, TestResult
 from agentevals_action.model.suite import Suite, Test
+from agentevals_action.results.build import stand_again
 
 
 def valid_results(
@@ -13,9 +15,10 @@ def valid_results(
     suites: Sequence[Suite],
     fingerprint: Callable[[Suite, Test], Fingerprint],
     samples: int,
+    rule: JudgeRule,
 ) -> dict[Key, TestResult]:
-    """The rows whose test is in these suites and has not changed; a row without a verdict is not
-    valid."""
+    """The rows whose test is in these suites and has not changed; a row without a verdict, or of
+    which other judges decide now, is not valid."""
     tests = {(suite.path, test.id): (suite, test) for suite in suites for test in suite.tests}
     return {
         key: row
@@ -23,6 +26,7 @@ def valid_results(
         for key in [row.key]
         if key in tests and row.verdict is not None and len(row.samples) == samples
         if row.variant == tests[key][0].variant and row.fingerprint == fingerprint(*tests[key])
+        if all(stand_again(sample, rule) == sample for sample in row.samples)
     }
 
 

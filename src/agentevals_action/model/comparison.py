@@ -26,6 +26,7 @@ class ChangeKind(StrEnum):
     REMOVED = "removed"
     QUESTION_CHANGED = "question changed"
     NOT_COMPARABLE = "not comparable"
+    ADVISORY = "advisory"
     HEAD_ERROR = "error on head"
     BASE_ERROR = "error on base"
 
@@ -127,8 +128,8 @@ class Evidence:
 @dataclass(frozen=True)
 class BaseScoring:
     """Head's answers as base's evaluators score them: `result` is an error if they could not be
-    scored. `is_worse`: head's evaluators do not fail the answer, and base's give a lower verdict or
-    fail a gate.
+    scored. `is_worse`: head's evaluators do not fail the answer, and base's give a lower verdict
+    (lower than `pass` if none of head's decides) or fail a gate.
     `failed_on_base` are those of its failed gates that failed on base too."""
 
     result: TestResult
@@ -164,8 +165,9 @@ class TestComparison:
     @property
     def passes_by_edits(self) -> bool:
         """Whether the test passes only with the changed evaluators, and counts."""
-        by_base = self.by_base
-        return by_base is not None and by_base.is_worse and self.quarantine is None
+        by_base, is_scored = self.by_base, self.head is not None and self.head.verdict is not None
+        is_worse = by_base is not None and by_base.is_worse
+        return is_worse and is_scored and self.quarantine is None
 
     @property
     def evaluators_lost(self) -> tuple[str, ...]:
@@ -175,7 +177,8 @@ class TestComparison:
         if not head or not base or head.verdict != "pass" or self.change not in _KEPT:
             return ()
         on_base, on_head = (passed_by_name(side.evaluator_results) for side in (base, head))
-        rubrics = [each for each in head.evaluator_results if each.type == "rubric" and each.passed]
+        deciding = [each for each in head.evaluator_results if not each.advisory]
+        rubrics = [each for each in deciding if each.type == "rubric" and each.passed]
         return (
             *(name for name, passed in on_head.items() if passed is False and on_base.get(name)),
             *(miss for rubric in rubrics for miss in rubric.misses if miss in base.hits),
@@ -263,12 +266,14 @@ class ArmDifference:
 @dataclass(frozen=True)
 class VariantTest:
     """A test in both arms, without the samples of confirmations; `declared` by the evaluators that
-    the variant has, too. `reason` states why it does not count."""
+    the variant has, too. `reason` states why it does not count, `is_left_out` that this does not
+    make a condition unknown: it is in quarantine, or only advisory judges score it."""
 
     id: str
     declared: TestResult | None
     variant: TestResult | None
     reason: str = ""
+    is_left_out: bool = False
 
     @property
     def passes(self) -> tuple[bool, bool] | None:

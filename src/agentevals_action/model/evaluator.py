@@ -18,7 +18,7 @@ from pydantic import (
 from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Diagnostic, Location, NamedFile, missing_program
 from agentevals_action.model.messages import Answer, Message, Question
-from agentevals_action.model.result import Score
+from agentevals_action.model.result import JudgeRecord, Score
 from agentevals_action.model.trace import Trace
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.program import Program
@@ -135,7 +135,8 @@ class Case:
     AttemptError of kind `configuration` if there is no judge. `judge_path` returns the path from
     which a judge runs for a path in `root`. `judge_key` identifies the way of judging of an
     evaluator that asks a judge. `notice` receives a sentence for the reader of the report. `rival`
-    is the same test with base's answer, where head's is compared with it."""
+    is the same test with base's answer, where head's is compared with it.
+    `why_advisory` returns why a judge decides nothing, empty for one that decides."""
 
     test: Task
     evaluators: Sequence["Evaluator"]
@@ -151,6 +152,7 @@ class Case:
     file_changes: str | None = None
     judge_path: Callable[[Path], Path] = lambda path: path
     rival: "Case | None" = None
+    why_advisory: Callable[[JudgeRecord], str] = lambda _judge: ""
 
 
 def _read_required(value: Any) -> Any:

@@ -1,8 +1,33 @@
 """Which judges decide: those whose calibration reaches a floor. Pure."""
 
-from dataclasses import dataclass
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import get_args
 
-from agentevals_action.model.judge import Metric
+from agentevals_action.escaping import plain
+from agentevals_action.formatting import join_choices, joined
+from agentevals_action.model.judge import (
+    CALIBRATION_FILE,
+    Agreement,
+    Calibration,
+    Estimate,
+    Metric,
+)
+from agentevals_action.model.result import EvaluatorResult, JudgeRecord
+
+#: What follows after `label`, of a metric over the labels of one class.
+_CLASSES = {"sensitivity": "passing ", "specificity": "failing "}
+#: Labels up to which it is computed how many more a floor needs.
+_MOST_LABELS = 1_000
+#: The probability that a one-sided 95 % bound does not hold.
+_ERROR = 0.05
+#: Characters of the name of a model.
+_NAME = 80
+_CALIBRATE = "`agentevals-action judge calibrate`"
+_LABEL = "`agentevals-action judge label`"
+#: What to do if nothing is calibrated.
+CALIBRATION_ADVICE = f"label answers with {_LABEL}, then run {_CALIBRATE}"
 
 
 @dataclass(frozen=True)
@@ -15,3 +40,100 @@ class Floor:
 
     def __str__(self) -> str:
         return f"{self.metric}:{self.least:g}"
+
+
+def read_floor(text: str) -> Floor:
+    """The condition in a text such as `specificity:0.7`. ValueError with what to write."""
+    metrics: tuple[Metric, ...] = get_args(Metric)
+    name, _, number = text.partition(":")
+    metric = next((known for known in metrics if known == name.strip()), None)
+    least = float(number) if re.fullmatch(r"\s*(0|0?\.[0-9]{1,9})\s*", number) else 0.0
+    if metric is None or not least:
+        raise ValueError(
+            f"write `metric:number`, as `specificity:0.7`: {join_choices(metrics)}, and a number "
+            "over 0 and under 1"
+        )
+    return Floor(metric, least)
+
+
+@dataclass(frozen=True)
+class JudgeRule:
+    """Which judges decide: without a `floor` all, else those whose `calibration` reaches each of
+    its conditions. `problem` states why there is no calibration."""
+
+    floor: tuple[Floor, ...] = ()
+    calibration: Calibration | None = None
+    problem: str = ""
+
+    def why_advisory(self, judge: JudgeRecord) -> str:
+        """Why results of a judge decide nothing, and what to do; empty if they decide. One that
+        could not be asked named no model: its calibration holds as far as it is known."""
+        if not self.floor:
+            return ""
+        if self.calibration is None:
+            return self.problem or f"there is no `{CALIBRATION_FILE}`; {CALIBRATION_ADVICE}"
+        found = self.calibration.by_key.get(judge.key)
+        if found is None:
+            problem = "it is not calibrated with its present prompt, parameters and target"
+            return f"{problem}; run {_CALIBRATE}"
+        if others := [model for model in judge.models if model not in found.models]:
+            now, then = (joined([_name(model) for model in own]) for own in (others, found.models))
+            return f"{now} judged, and {then} was calibrated; run {_CALIBRATE}"
+        return next(filter(None, (_why_under(found, each) for each in self.floor)), "")
+
+    def stand_again(self, result: EvaluatorResult) -> EvaluatorResult | None:
+        """A stored result by this rule. None for a composite in which other children decide now:
+        its rule for their scores is not stored."""
+        if result.judge:
+            return replace(result, advisory=self.why_advisory(result.judge))
+        children = tuple(
+            now
+            for child in result.evaluator_results
+            if (now := self.stand_again(child)) and bool(now.advisory) == bool(child.advisory)
+        )
+        if len(children) < len(result.evaluator_results):
+            return None
+        reason = children[0].advisory if result.advisory else ""
+        return replace(result, evaluator_results=children, advisory=reason)
+
+
+#: Without a floor.
+ALL_DECIDE = JudgeRule()
+
+
+def _why_under(found: Agreement, condition: Floor) -> str:
+    """Why a judge does not reach a condition, and what to do; empty if it does."""
+    metric, least = condition.metric, condition.least
+    estimate: Estimate | None = getattr(found, metric)
+    if estimate is None:
+        label = f"label {_CLASSES.get(metric, '')}answers with {_LABEL}"
+        return f"its {metric} is not known from so few labels; {label}"
+    if estimate.low >= least:
+        return ""
+    low = math.floor(100 * estimate.low) / 100  # as shown, it is under the floor, too
+    problem = f"its {metric} is at least {low:.2f} (95 %), under the floor of {least:g}"
+    if estimate.value <= least:
+        return f"{problem}; correct its prompt by its mistakes, which {_CALIBRATE} shows"
+    labels = {"sensitivity": found.passes, "specificity": found.fails}
+    more = _more_labels(estimate.value, labels.get(metric, found.passes + found.fails), least)
+    number = f"{more} " if more and metric != "kappa" else ""
+    return f"{problem}; label {number}more {_CLASSES.get(metric, '')}answers with {_LABEL}"
+
+
+def _more_labels(share: float, labels: int, least: float) -> int:
+    """How many more labels that all agree with the judge bring the bound of Clopper and Pearson
+    (one-sided, 95 %) of a `share` to `least`; 0 if these are very many."""
+    wrong = round((1 - share) * labels)
+    for total in range(labels, _MOST_LABELS):
+        # The bound is the rate at which so few mistakes have a probability of 5 %.
+        terms = (
+            math.comb(total, count) * (1 - least) ** count * least ** (total - count)
+            for count in range(wrong + 1)
+        )
+        if math.fsum(terms) <= _ERROR:
+            return max(total - labels, 1)
+    return 0
+
+
+def _name(model: str) -> str:
+    return f"`{plain(model, _NAME).replace('`', '')}`"

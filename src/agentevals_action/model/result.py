@@ -38,6 +38,8 @@ class Record(BaseModel):
 
 #: The kind of the error of a required test that skipped itself.
 SKIPPED = "skipped"
+#: The kind of the error of a test that only judges score which decide nothing.
+ADVISORY = "advisory"
 
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
@@ -46,6 +48,11 @@ class ErrorInfo:
 
     kind: str
     message: str
+
+    @property
+    def is_advisory(self) -> bool:
+        """Whether it means that no evaluator decides, and nothing went wrong."""
+        return self.kind == ADVISORY
 
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
@@ -65,7 +72,8 @@ class EvaluatorResult:
     no gate inside it failed, None if unknown. `gates_failed` are gate names from this
     evaluator down, its own and those inside it, which may be known beside an `error`; a closed
     `safety_gate` has its score of 0 even then. `is_unknown`: the trace lacks a figure that
-    it, or an evaluator inside it, needs. `judge` is known of a type that asks a model."""
+    it, or an evaluator inside it, needs. `judge` is known of a type that asks a model. With a
+    reason why it is `advisory`, it is shown and decides nothing."""
 
     name: str
     type: str
@@ -82,6 +90,7 @@ class EvaluatorResult:
     error: ErrorInfo | None = None
     is_unknown: bool = Field(default=False, exclude_if=lambda is_unknown: not is_unknown)
     judge: JudgeRecord | None = Field(default=None, exclude_if=lambda judge: judge is None)
+    advisory: str = Field(default="", exclude_if=lambda reason: not reason)
 
 
 def by_path(results: Sequence[EvaluatorResult], above: str = "") -> dict[str, EvaluatorResult]:
@@ -95,7 +104,7 @@ def by_path(results: Sequence[EvaluatorResult], above: str = "") -> dict[str, Ev
 
 def passed_by_name(results: Sequence[EvaluatorResult]) -> dict[str, bool | None]:
     """Whether evaluators passed, those inside others too."""
-    return {path: result.passed for path, result in by_path(results).items()}
+    return {path: result.passed for path, result in by_path(results).items() if not result.advisory}
 
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
@@ -166,6 +175,22 @@ class SampleResult:
     spent: Spending = Spending()  # frozen
     error: ErrorInfo | None = None
 
+    @property
+    def is_advisory(self) -> bool:
+        """Whether no evaluator decides about it."""
+        return self.error is not None and self.error.is_advisory
+
+    @property
+    def advisory(self) -> frozenset[str]:
+        """The names of its evaluators that decide nothing, those inside others too."""
+        results = by_path(self.evaluator_results)
+        return frozenset(name for name, result in results.items() if result.advisory)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a model judged it, as far as the results of its evaluators are stored."""
+        return any(result.judge for result in by_path(self.evaluator_results).values())
+
 
 def shown_sample(samples: Sequence[SampleResult], verdict: Verdict | None) -> SampleResult:
     """The sample that a verdict is shown by: the first that has it, else the first."""
@@ -232,6 +257,21 @@ class TestResult:
         return self.eval_path, self.eval_id
 
     @property
+    def is_advisory(self) -> bool:
+        """Whether no evaluator decides about it: it is not scored, and this is no error."""
+        return self.verdict is None and self.error is not None and self.error.is_advisory
+
+    @property
+    def state(self) -> str:
+        """Its verdict in a word; `advisory`, or `error`, if it has none."""
+        return self.verdict or (ADVISORY if self.is_advisory else "error")
+
+    @property
+    def advisory(self) -> frozenset[str]:
+        """The names of the evaluators that decide nothing in a sample."""
+        return frozenset().union(*(sample.advisory for sample in self.samples))
+
+    @property
     def main_samples(self) -> tuple[SampleResult, ...]:
         """The samples of the run itself, without those of a confirmation: these depend on the
         result of the first ones and would bias a mean."""
@@ -262,9 +302,10 @@ class EvaluatorSummary:
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
 class SuiteSummary:
-    """Totals of a suite; `pass_rate` = pass / (total - error) by verdicts, which are over all
-    samples, None when nothing was scored; `average_score` is over the run's own samples alone.
-    `pass_all` is the share of the scored tests that pass in all of these, None for one sample.
+    """Totals of a suite; `pass_rate` = pass / scored by verdicts, which are over all samples, None
+    when nothing was scored; `average_score` is over the run's own samples alone. `pass_all` is the
+    share of the scored tests that pass in all of these, None for one sample. `advisory` tests have
+    no evaluator that decides.
     `spent` is what the run cost. `usage` sums the traces of all samples, cached or not, so that two
     runs can be compared; a figure is None when no trace has it. Of all `samples`,
     `samples_with_cost` have a cost and `samples_with_tokens` both token counts: if these are fewer,
@@ -277,6 +318,7 @@ class SuiteSummary:
     borderline: int
     failed: int = Field(validation_alias="fail", serialization_alias="fail")
     errored: int = Field(validation_alias="error", serialization_alias="error")
+    advisory: int = Field(default=0, exclude_if=lambda count: not count)
     pass_rate: float | None
     average_score: float | None
     by_evaluator: tuple[EvaluatorSummary, ...] = ()
@@ -288,6 +330,11 @@ class SuiteSummary:
     samples_with_tokens: int = 0
     duration_ms: float | None = None
     pass_all: float | None = None
+
+    @property
+    def scored(self) -> int:
+        """The number of tests with a verdict."""
+        return self.total - self.errored - self.advisory
 
     @computed_field  # type: ignore[prop-decorator]  # as pydantic documents it
     @property
@@ -302,7 +349,8 @@ class Score:
     without its own name (empty for itself); `children` are the results of a composite, `error` the
     error of one of them: then `value` is None unless it is known without it. `is_unknown`: the
     trace lacks the data, a miss that `negate` does not turn into a pass. `models` are the names of
-    the models that judged. ValueError without a value and an error."""
+    the models that judged, `advisory` is the reason why no child decides. ValueError without a
+    value and an error."""
 
     value: float | None
     hits: tuple[str, ...] = ()
@@ -314,6 +362,7 @@ class Score:
     error: ErrorInfo | None = None
     is_unknown: bool = False
     models: tuple[str, ...] = ()
+    advisory: str = ""
 
     def __post_init__(self) -> None:
         if self.value is None and self.error is None:

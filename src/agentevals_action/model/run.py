@@ -4,13 +4,16 @@ a change to tests, to the evaluators that score them, and to their targets."""
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from agentevals_action.model.baseline import BaselineInfo, BaseSuite
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.quarantine import Acceptance, Quarantines
+from agentevals_action.model.judge import CALIBRATION_FILE
+from agentevals_action.model.judge_rule import Floor
+from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
 from agentevals_action.model.result import CAMEL_CASE
 from agentevals_action.model.skill import name_suite
 from agentevals_action.model.variant import Variant
@@ -39,7 +42,7 @@ class Policy:
     suite makes the check neutral. At most `confirm` fresh samples are taken of a suspect, `alpha`
     (0–1) is the probability of a false regression for the whole run. With `asks_person`, a person
     can repeat the run with keys: the check run of an inconclusive one asks for that and blocks as
-    before."""
+    before. A judge under the `judge_floor` is advisory."""
 
     fail_on: frozenset[str]
     min_pass_rate: float | None = None
@@ -50,6 +53,7 @@ class Policy:
     alpha: float = 0.05
     asks_person: bool = False
     min_pass_all: float | None = None
+    judge_floor: tuple[Floor, ...] = ()
 
     def different_inputs(self, other: "Policy") -> list[str]:
         """The inputs of which another policy has another value."""
@@ -178,6 +182,11 @@ class Note:
 
     level: Level
     fact: Diagnostic | str
+
+
+def is_of_suite(found: Diagnostic) -> bool:
+    """Whether a diagnostic is about a suite, not about a file that all suites share."""
+    return PurePosixPath(found.location.path).name not in (FILE, CALIBRATION_FILE)
 
 
 def notes(level: Level, facts: Iterable[Diagnostic | str]) -> tuple[Note, ...]:

@@ -15,9 +15,8 @@ from agentevals_action import __version__
 from agentevals_action.escaping import plain
 from agentevals_action.formatting import counted, shortened
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.quarantine import FILE
 from agentevals_action.model.result import ErrorInfo, TestResult
-from agentevals_action.model.run import Level
+from agentevals_action.model.run import Level, is_of_suite
 from agentevals_action.reports.markdown.github_limits import ANNOTATION_TITLE
 from agentevals_action.reports.publication import Annotation
 from agentevals_action.reports.view import confirmation
@@ -76,7 +75,7 @@ def invalid_suites(view: ReportView) -> Iterator[Annotation]:
 
 def _invalid(diagnostic: Diagnostic) -> Annotation:
     location = diagnostic.location
-    what = "The configuration" if location.path == FILE else "The suite"
+    what = "The suite" if is_of_suite(diagnostic) else "The configuration"
     message = plain(diagnostic.message, 4 * _LINE)
     return Annotation(location.path, location.line, "failure", f"{what} is invalid", message)
 
@@ -125,7 +124,7 @@ def _warnings(view: ReportView) -> Iterator[Annotation]:
             title = plain(f"Regressed: {test.id}", ANNOTATION_TITLE)
             message = f"{what}{evidence}{_misses(head)}{_link(view, listed)}"
             yield Annotation(path, line, "warning", title, message)
-        if head.error:
+        if head.error and not head.error.is_advisory:
             errors.setdefault((path, line, head.error), []).append(listed)
     for (path, line, error), tests in errors.items():
         name = tests[0].comparison.id if len(tests) == 1 else counted(len(tests), "test")

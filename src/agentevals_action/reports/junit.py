@@ -23,7 +23,7 @@ _TEXT = 4_000  # characters of a failure's text
 def junit(view: ReportView) -> str:
     """The XML: a suite is a `testsuite`, a test a `testcase` with its `file` and `line`. A test
     with the verdict `fail` or a failed gate is a `failure`, an error an `error`, a test in
-    quarantine `skipped`."""
+    quarantine, or that only advisory judges score, `skipped`."""
     root = Element("testsuites", name="agentevals")
     for suite in view.review.suites:
         root.append(_suite(suite))
@@ -66,7 +66,7 @@ def _case(suite: str, test: TestComparison, head: TestResult) -> Element:
         "score": head.score,
         "cost-usd": trace.cost_usd if trace else None,
         "change": test.change.value if test.base else None,
-        "base-verdict": (test.base.verdict or "error") if test.base else None,
+        "base-verdict": test.base.state if test.base else None,
         "base-score": test.base.score if test.base else None,
     }
     properties = SubElement(case, "properties")
@@ -78,6 +78,8 @@ def _case(suite: str, test: TestComparison, head: TestResult) -> Element:
     if held := test.quarantine:
         reason = f"in quarantine until {held.expires}: {held.reason}"
         SubElement(case, "skipped", message=plain(reason, _LINE))
+    elif head.error and head.is_advisory:
+        SubElement(case, "skipped", message=plain(head.error.message, _LINE))
     elif head.error or head.verdict is None:
         kind, message = (head.error.kind, head.error.message) if head.error else ("error", "")
         SubElement(case, "error", type=plain(kind), message=plain(message, _LINE))

@@ -34,6 +34,7 @@ from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import ErrorInfo, SuiteSummary, Verdict
 from agentevals_action.model.run import Edit, Level, Selection
 from agentevals_action.model.usage import Spending
+from agentevals_action.reports.view.advisory import AdvisoryJudge
 from agentevals_action.reports.view.models import ReportedTest, ReportView
 
 
@@ -193,6 +194,7 @@ class Summary(_Entry):
     warnings: Annotated[
         tuple[Diagnostic, ...], BeforeValidator(lambda run: run.diagnostics(Level.WARNING))
     ] = _at("review", "run")
+    advisory_judges: tuple[AdvisoryJudge, ...]
     spent: Spending = _at("spending")
     notices: tuple[str, ...]
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.model.judge_rule import JudgeRule
 from agentevals_action.model.messages import Block, Message, picture, wire_message, wire_messages
 from agentevals_action.model.result import (
     ErrorInfo,
@@ -41,7 +42,25 @@ def sample_result(work: Work, results: Sequence[EvaluatorResult], spent: Spendin
         trace_summary=summarize(trace),
         evaluator_results=tuple(results),
         spent=spent,
-        error=next((result.error for result in results if result.error), None),
+        error=scoring.find_error(results),
+    )
+
+
+def stand_again(sample: SampleResult, rule: JudgeRule) -> SampleResult | None:
+    """A stored sample by this rule; None if it is not known what it would be by it."""
+    results = tuple(now for result in sample.evaluator_results if (now := rule.stand_again(result)))
+    if results == sample.evaluator_results:
+        return sample
+    if len(results) < len(sample.evaluator_results):
+        return None
+    score, verdict, gates = scoring.score_sample(results)
+    return replace(
+        sample,
+        score=score,
+        verdict=verdict,
+        gates_failed=gates,
+        evaluator_results=results,
+        error=scoring.find_error(results),
     )
 
 
@@ -143,20 +162,22 @@ def _totals(
     score, verdict, gates = scoring.combine_samples(samples)
     if decided is not None and score is not None:
         verdict, gates = scoring.compute_verdict(score, decided), tuple(decided)
-    shown = shown_sample(samples, verdict)
+    deciding = scoring.deciding_samples(samples)
+    shown = shown_sample(deciding, verdict)
+    shown_results = [each for each in shown.evaluator_results if not each.advisory]
     order = {name: index for index, name in enumerate(declared)}
     return {
         "score": score,
         "verdict": verdict,
         "gates_failed": tuple(sorted(gates, key=lambda name: order.get(name, len(order)))),
-        "hits": tuple(hit for result in shown.evaluator_results for hit in result.hits),
-        "misses": tuple(miss for result in shown.evaluator_results for miss in result.misses),
+        "hits": tuple(hit for result in shown_results for hit in result.hits),
+        "misses": tuple(miss for result in shown_results for miss in result.misses),
         "candidate_answer": shown.candidate_answer,
         "trace_summary": shown.trace_summary,
         "evaluator_results": shown.evaluator_results,
         "samples": samples,
         "spent": total_spending(sample.spent for sample in samples),
-        "error": next((sample.error for sample in samples if sample.error), None),
+        "error": next((sample.error for sample in deciding if sample.error), None),
     }
 
 

@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from agentevals_action.model.result import (
+    ADVISORY,
     BORDERLINE_SCORE,
     PASS_SCORE,
+    ErrorInfo,
     EvaluatorResult,
     SampleResult,
     Verdict,
@@ -42,10 +44,11 @@ def compute_verdict(score: float, gates_failed: Iterable[str] = ()) -> Verdict:
 def score_sample(
     results: Sequence[EvaluatorResult],
 ) -> tuple[float | None, Verdict | None, tuple[str, ...]]:
-    """Score, verdict and failed gates of one attempt.
+    """Score, verdict and failed gates of one attempt, without what is advisory.
 
     A failed gate is `fail` even if another evaluator ended in an error; the score is then the mean
     of the others (None without any). Else one error leaves the sample without score and verdict."""
+    results = [result for result in results if not result.advisory]
     scored = [(result.score, result.weight) for result in results if result.score is not None]
     gates = tuple(dict.fromkeys(gate for result in results for gate in result.gates_failed))
     errored = any(result.error for result in results) or not scored
@@ -55,14 +58,29 @@ def score_sample(
     return score, "fail" if gates else compute_verdict(score or 0.0), gates
 
 
+def find_error(results: Sequence[EvaluatorResult]) -> ErrorInfo | None:
+    """The first error of an evaluator that decides about an attempt; one of kind `advisory` if none
+    decides."""
+    deciding = [result for result in results if not result.advisory]
+    if results and not deciding:
+        return ErrorInfo(kind=ADVISORY, message=results[0].advisory)
+    return next((result.error for result in deciding if result.error), None)
+
+
+def deciding_samples(samples: Sequence[SampleResult]) -> Sequence[SampleResult]:
+    """The samples about which an evaluator decides; all if there are none."""
+    return [sample for sample in samples if not sample.is_advisory] or samples
+
+
 def combine_samples(
     samples: Sequence[SampleResult],
 ) -> tuple[float | None, Verdict | None, tuple[str, ...]]:
-    """Score, verdict and failed gates of a test over its samples.
+    """Score, verdict and failed gates of a test over its samples that an evaluator decides about.
 
     The score is the mean, the verdict follows from it; a gate fails if it failed in more
     than half of the samples. A sample that could not be scored leaves the test without score and
     verdict, unless a gate failed in more than half of all samples."""
+    samples = deciding_samples(samples)
     counts = Counter(gate for sample in samples for gate in dict.fromkeys(sample.gates_failed))
     gates = tuple(name for name, count in counts.items() if 2 * count > len(samples))
     scores = [sample.score for sample in samples if sample.score is not None]

@@ -93,7 +93,11 @@ def reduce_suite(suite: Suite, names: Collection[str], total: int) -> Suite:
 def errors(results: RunResults) -> Sequence[str]:
     """Why a shard does not end with 0: errors of suites, what the run lacks, errors of tests."""
     run, rows = results.run, results.head
-    of_tests = [f"{row.eval_path}: {row.eval_id}: {row.error.message}" for row in rows if row.error]
+    of_tests = [
+        f"{row.eval_path}: {row.eval_id}: {row.error.message}"
+        for row in rows
+        if row.error and not row.error.is_advisory
+    ]
     return [
         *run.sentences(Level.ERROR),
         *run.sentences(Level.PROBLEM),
@@ -103,7 +107,7 @@ def errors(results: RunResults) -> Sequence[str]:
 
 def describe(results: RunResults) -> str:
     """A sentence about what a shard ran."""
-    errors = sum(row.verdict is None for row in results.head)
+    errors = sum(row.state == "error" for row in results.head)
     ended = f", {errors:,} of which ended in an error" if errors else ""
     return f"shard {results.run.shard}: {counted(len(results.head), 'test')} ran{ended}"
 
@@ -113,7 +117,7 @@ def exit_code(results: RunResults) -> ExitCode:
     Whether tests fail is for the merge to decide."""
     if results.run.diagnostics(Level.ERROR):
         return ExitCode.INVALID
-    is_complete = all(row.verdict for row in results.head) and not results.run.sentences(
+    is_complete = all(row.state != "error" for row in results.head) and not results.run.sentences(
         Level.PROBLEM
     )
     return ExitCode.PASSED if is_complete else ExitCode.INCONCLUSIVE

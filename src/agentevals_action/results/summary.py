@@ -7,6 +7,7 @@ from statistics import NormalDist, fmean
 from typing import TypeVar
 
 from agentevals_action.model.result import (
+    ADVISORY,
     EvaluatorResult,
     EvaluatorSummary,
     SuiteSummary,
@@ -27,13 +28,13 @@ def summarise(
 ) -> SuiteSummary:
     """The totals of one suite's results, which are in suite order, in a run with so many samples.
 
-    Pass rate = pass / (total - error), None if nothing was scored. The mean score is over the
+    Pass rate = pass / scored, None if nothing was scored. The mean score is over the
     scored tests, without samples that confirmed a suspect. Costs (US dollars), tokens and the
     duration (milliseconds) sum what is known, None if nothing is. The misses are the ten most
     frequent, ties in the order of the suite."""
     tests = tuple(results)
-    verdicts = Counter(test.verdict or "error" for test in tests)
-    scored = len(tests) - verdicts["error"]
+    verdicts = Counter(test.state for test in tests)
+    scored = sum(test.verdict is not None for test in tests)
     # A row of another tool has figures, but no samples.
     traces = [
         trace
@@ -51,6 +52,7 @@ def summarise(
         borderline=verdicts["borderline"],
         failed=verdicts["fail"],
         errored=verdicts["error"],
+        advisory=verdicts[ADVISORY],
         pass_rate=verdicts["pass"] / scored if scored else None,
         pass_all=pass_all(tests, samples),
         average_score=_mean(_known(map(_own_score, tests))),

@@ -56,8 +56,7 @@ def outputs(view: ReportView, published: Published, report_dir: str) -> Mapping[
     """The action's outputs, as text; unknown figures are empty."""
     review = view.review
     heads = [suite.head for suite in review.suites if suite.head]
-    total, errored = sum(head.total for head in heads), sum(head.errored for head in heads)
-    passed = sum(head.passed for head in heads)
+    scored, passed = sum(head.scored for head in heads), sum(head.passed for head in heads)
     cost = view.spending.cost_usd
     regressions = sum(test.comparison.is_regression for test in view.tests)
     return {
@@ -65,10 +64,10 @@ def outputs(view: ReportView, published: Published, report_dir: str) -> Mapping[
         "passed": str(passed),
         "borderline": str(sum(head.borderline for head in heads)),
         "failed": str(sum(head.failed for head in heads)),
-        "errored": str(errored),
+        "errored": str(sum(head.errored for head in heads)),
         "regressions": str(regressions),
         "improvements": str(_count(view, ChangeKind.IMPROVED)),
-        "pass-rate": f"{passed / (total - errored):.4f}" if total > errored else "",
+        "pass-rate": f"{passed / scored:.4f}" if scored else "",
         "cost-usd": "" if cost is None else f"{cost:.6f}",
         "report-url": published.report_url or "",
         "comment-url": published.comment_url or "",

@@ -251,3 +251,70 @@ def test_every__walks_in_suite_order() -> None:
         "c",
         "d",
     ]
+
+
+#: The composite, and its score, whether it is advisory, and its failed gates, where judges decide
+#: nothing.
+ADVISORY: Mapping[str, tuple[Evaluator, float | None, bool, tuple[str, ...]]] = {
+    "beside a pass": (composite(has("alpha"), says(0, "judge", weight=9)), 1.0, False, ()),
+    "beside a failure": (composite(has("beta"), says(1, "judge", weight=9)), 0.0, False, ()),
+    "a gate of a judge": (composite(has("alpha"), says(0, "judge", required=True)), 1.0, False, ()),
+    "a gate beside a judge": (
+        composite(has("beta", "safe", required=True), says(1, "judge")),
+        0.0,
+        False,
+        ("m/safe",),
+    ),
+    "alone": (composite(says(0, "judge"), says(1, "other")), 0.5, True, ()),
+    "inside another": (composite(composite(says(0, "judge")), has("alpha")), 1.0, False, ()),
+    "nothing else inside": (composite(composite(says(0, "judge"), name="n")), 0.0, True, ()),
+    "maximum": (
+        composite(has("beta"), says(1, "judge"), aggregator={"type": "maximum"}),
+        0.0,
+        False,
+        (),
+    ),
+    "minimum": (
+        composite(has("alpha"), says(0, "judge"), aggregator={"type": "minimum"}),
+        1.0,
+        False,
+        (),
+    ),
+    "all or nothing": (
+        composite(has("alpha"), says(0, "judge"), aggregator={"type": "all_or_nothing"}),
+        1.0,
+        False,
+        (),
+    ),
+    "threshold": (composite(has("alpha"), says(0, "judge"), threshold=1), 1.0, False, ()),
+    "a safety gate that a judge would close": (
+        composite(
+            says(0, "judge"),
+            has("alpha"),
+            aggregator={"type": "safety_gate", "required": ["judge"]},
+        ),
+        1.0,
+        False,
+        (),
+    ),
+    "a safety gate that is closed": (
+        composite(
+            has("beta", "safe"),
+            says(1, "judge"),
+            aggregator={"type": "safety_gate", "required": ["safe"]},
+        ),
+        0.0,
+        False,
+        ("m",),
+    ),
+    "an error beside a judge": (composite(broken("b"), says(1, "judge")), None, False, ()),
+}
+
+
+@pytest.mark.parametrize("name", ADVISORY)
+def test_composite__advisory_judges_decide_nothing_in_it(name: str) -> None:
+    evaluator, score, is_advisory, gates = ADVISORY[name]
+    case = cases.case("alpha", ask=cases.echo, root=Path("/"), why_advisory=lambda judge: "new")
+    result = asyncio.run(base.run_evaluator(evaluator, case))
+    assert (result.score, bool(result.advisory), result.gates_failed) == (score, is_advisory, gates)
+    assert bool(result.error) is (score is None)

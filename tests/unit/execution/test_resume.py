@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.execution.resume import valid_results
+from agentevals_action.model.judge_rule import ALL_DECIDE
 from agentevals_action.model.result import TestResult
 from tests.support import results, suites
 
@@ -33,6 +34,6 @@ def test_valid_results__rows_of_the_same_test(
     files = {"evals/EVAL.yaml": f"name: suite\ntests:\n{tests}"}
     suite = suites.load_valid(suites.write(tmp_path, files), "evals/EVAL.yaml")
 
-    found = valid_results([row], [suite], lambda _suite, _test: PRINT, 1)
+    found = valid_results([row], [suite], lambda _suite, _test: PRINT, 1, ALL_DECIDE)
 
     assert found == ({("evals/EVAL.yaml", "a"): row} if is_valid else {})

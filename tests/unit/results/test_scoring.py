@@ -1,5 +1,7 @@
 """Weights, gates and verdicts: the arithmetic that decides a merge."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,6 +84,10 @@ def test_verdict__follows_score_and_gates(
     assert scoring.compute_verdict(score, iter(gates)) == verdict
 
 
+def advisory(of: EvaluatorResult) -> EvaluatorResult:
+    return replace(of, advisory="it is not calibrated")
+
+
 Scored = tuple[float | None, str | None, tuple[str, ...]]
 UNKNOWN: Scored = (None, None, ())
 #: The results of evaluators, and the score, verdict and failed gates of their sample.
@@ -93,6 +99,15 @@ SAMPLES: dict[str, tuple[list[EvaluatorResult], Scored]] = {
         [result(1), result(0, 1, ("must",)), result(None, 7, error=ERROR)],
         (0.5, "fail", ("must",)),
     ),
+    "advisory results decide nothing": (
+        [result(1), advisory(result(0, 9, ("must",))), advisory(result(None, error=ERROR))],
+        (1.0, "pass", ()),
+    ),
+    "a failed gate beside an advisory pass": (
+        [result(0, 1, ("must",)), advisory(result(1, 9))],
+        (0.0, "fail", ("must",)),
+    ),
+    "only advisory results": ([advisory(result(1))], UNKNOWN),
     "nothing": ([], UNKNOWN),
     "each gate once": (
         [result(0, 1, ("b", "b/x")), result(0, 1, ("a", "b"))],
@@ -105,6 +120,15 @@ SAMPLES: dict[str, tuple[list[EvaluatorResult], Scored]] = {
 def test_sample__by_its_evaluators(name: str) -> None:
     evaluators, expected = SAMPLES[name]
     assert scoring.score_sample(evaluators) == expected
+
+
+def test_samples__that_no_evaluator_decides_about_are_left_out() -> None:
+    advisory = sample(None, error=ErrorInfo(kind="advisory", message="it is not calibrated"))
+    assert scoring.combine_samples([sample(1), advisory]) == (1.0, "pass", ())
+    assert scoring.combine_samples([sample(0, "g"), advisory, advisory]) == (0.0, "fail", ("g",))
+    assert scoring.combine_samples([advisory, sample(None, error=ERROR)]) == UNKNOWN
+    assert scoring.deciding_samples([advisory, sample(None, error=ERROR)])[0].error == ERROR
+    assert scoring.combine_samples([advisory]) == UNKNOWN
 
 
 @given(st.lists(st.tuples(SCORES, WEIGHTS, st.booleans(), st.booleans()), max_size=6))

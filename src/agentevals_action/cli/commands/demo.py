@@ -16,6 +16,8 @@ from agentevals_action.system import process
 from agentevals_action.system.program import Program
 
 _TIME_OUT = 60.0  # seconds
+#: As in its workflow.
+_INPUTS = {"INPUT_JUDGE-FLOOR": "specificity:0.7"}
 
 
 @click.command("demo")
@@ -26,7 +28,7 @@ async def command(as_markdown: bool) -> int:
     await _create_repository(folder)
     print("A pull request makes a support agent friendlier. Its review:", file=sys.stderr)
     form: Form = "markdown" if as_markdown else "screen"
-    exit_code = await review_folder(folder, "main", {}, os.environ, form)
+    exit_code = await review_folder(folder, "main", _INPUTS, os.environ, form)
     outcome = "blocked" if exit_code else "not blocked"
     print(
         f"The merge is {outcome} (exit code {exit_code}). "

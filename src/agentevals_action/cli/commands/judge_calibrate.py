@@ -110,7 +110,7 @@ async def command(
     answers = calibrate.find_answers(labels.counted, stored)
     judges = Judges(answers, valid)
     paths = {loaded.checkout.root / answer.test[0] for answer in answers}
-    run = LocalRun((*paths,), (), judges.select, lambda _suites, _fingerprint: {}, last)
+    run = LocalRun((*paths,), (), judges.select, lambda _suites, _fingerprint, _rule: {}, last)
     request = await local_request(workspace, repository, run)
     judged, *others = await _ask(judges, answers, request, samples, is_probed=is_probed)
     output.print_warnings(dict.fromkeys(_errors(chain(judged, *others))))

@@ -33,8 +33,8 @@ from agentevals_action.system.git import GitRepository
 Form = Literal["screen", "markdown", "json"]
 _INPUTS = (
     *RUN_INPUTS,
-    *("samples", "fail-on", "min-pass-rate", "min-pass-all", "on-inconclusive", "watch", "select"),
-    *("baseline", "untouched"),
+    *("samples", "fail-on", "min-pass-rate", "min-pass-all", "judge-floor", "on-inconclusive"),
+    *("watch", "select", "baseline", "untouched"),
     *("baseline-file", "baseline-max-age", "confirm", "alpha", "comment-template", "shard"),
 )
 

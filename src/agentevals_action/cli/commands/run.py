@@ -20,12 +20,14 @@ from agentevals_action.execution.resume import incomplete_conversations, valid_r
 from agentevals_action.formatting import counted, list_paths, plural
 from agentevals_action.github import events
 from agentevals_action.github.base import Host
+from agentevals_action.model.judge_rule import JudgeRule
 from agentevals_action.model.path_patterns import selected_name
 from agentevals_action.model.result import Fingerprint, Key, TestResult
 from agentevals_action.model.run import Level
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.summary_json import review_summary
 from agentevals_action.reports.terminal import console
+from agentevals_action.reports.view.advisory import describe_judge
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.jsonl import read_results
@@ -71,7 +73,8 @@ from agentevals_action.system.git import GitRepository
 @json_option
 @input_options(
     *RUN_INPUTS,
-    *("samples", "fail-on", "min-pass-rate", "min-pass-all", "on-inconclusive", "watch"),
+    *("samples", "fail-on", "min-pass-rate", "min-pass-all", "judge-floor", "on-inconclusive"),
+    "watch",
 )
 async def command(
     paths: tuple[Path, ...],
@@ -157,6 +160,7 @@ def _print(view: ReportView, subject: str) -> None:
     console.print_tests(view, console.not_passed(view), sys.stdout)
     spent = spending_sentence(view.spending, subject)
     console.print_sentences([spent], sys.stdout)
+    console.print_sentences(map(describe_judge, view.advisory_judges), sys.stdout)
     for waived in decision.waived:
         print(printable(waived, 500))
     if number := sum(suite.head.borderline for suite in view.review.suites if suite.head):
@@ -195,7 +199,10 @@ class TestSelection:
         return not globs or any(fnmatch.fnmatchcase(test.id, glob) for glob in globs)
 
     def keep_results(
-        self, suites: Sequence[Suite], fingerprint: Callable[[Suite, Test], Fingerprint]
+        self,
+        suites: Sequence[Suite],
+        fingerprint: Callable[[Suite, Test], Fingerprint],
+        rule: JudgeRule,
     ) -> Mapping[Key, TestResult]:
         """The earlier results that stay: those of tests that have not changed; of a conversation
         all turns stay or none. Of suites of runners none stays.
@@ -208,7 +215,7 @@ class TestSelection:
             return {}
         rows = tuple(read_results(self.output))
         self._require_selected(rows, suites)
-        valid = valid_results(rows, suites, fingerprint, self.samples)
+        valid = valid_results(rows, suites, fingerprint, self.samples, rule)
         again = incomplete_conversations(suites, valid)
         if again:
             turns = plural(len(again), "turn of a conversation runs", "turns of conversations run")

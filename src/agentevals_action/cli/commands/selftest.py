@@ -68,7 +68,7 @@ async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -
         return [suite for suite in found if suite.tests or suite.program]
 
     path = workspace.report / HEAD_RESULTS
-    run = LocalRun(paths, (), select, lambda _suites, _fingerprint: {}, path)
+    run = LocalRun(paths, (), select, lambda _suites, _fingerprint, _rule: {}, path)
     results = await pipeline.run(await local_request(workspace, repository, run))
     facts = results.run
     output.print_warnings((*facts.sentences(Level.WARNING), *facts.sentences(Level.PROBLEM)))

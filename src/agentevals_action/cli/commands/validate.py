@@ -21,6 +21,8 @@ from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.view.suite_table import describe_drop
 from agentevals_action.review.comparison.power import Sampling, smallest_drop
+from agentevals_action.review.inputs.base_rules import choose_judge_rule
+from agentevals_action.review.inputs.base_tree import Base
 from agentevals_action.runners.commands import split_commands
 from agentevals_action.runners.suites import LoadedSuites
 from agentevals_action.settings import Settings
@@ -34,7 +36,7 @@ from agentevals_action.system.files.paths import Folder
 @click.command("validate")
 @paths_argument
 @json_option
-@input_options(*READ_INPUTS, "samples", "confirm", "alpha")
+@input_options(*READ_INPUTS, "samples", "confirm", "alpha", "judge-floor")
 async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) -> int:
     """Read suites and report every error with file, line and column; print the smallest drop that
     a suite can find, and the commands of runners."""
@@ -43,10 +45,12 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
     quarantine = read_quarantines(loaded.checkout.configuration, datetime.now(UTC).date())
     checked = [(suite, await _errors(suite, loaded)) for suite in loaded.suites]
     labels = await asyncio.to_thread(read_labels, loaded.checkout, loaded.suites)
-    of_all = (quarantine.errors, loaded.errors, labels.errors)
+    judges = await choose_judge_rule(loaded.checkout, Base(), "local")
+    of_all = (quarantine.errors, loaded.errors, labels.errors, judges.errors)
     errors = distinct([*of_all, *(found for _, found in checked)])
     of_suites = (warning for suite in loaded.valid for warning in suite.warnings)
-    warnings = dict.fromkeys((*quarantine.warnings, *loaded.warnings, *of_suites))
+    others = (*quarantine.warnings, *loaded.warnings, *judges.warnings)
+    warnings = dict.fromkeys((*others, *of_suites))
     valid = [suite for suite, found in checked if isinstance(suite, Suite) and not found]
     runners = {each.runner.location: each.runner for each in valid if each.runner}.values()
     if as_json:

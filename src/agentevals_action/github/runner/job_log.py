@@ -15,6 +15,7 @@ from agentevals_action.model.run import Level
 from agentevals_action.reports.markdown import github_limits as limits
 from agentevals_action.reports.publication import Published
 from agentevals_action.reports.terminal import console
+from agentevals_action.reports.view.advisory import describe_judge
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.reports.view.sentences import describe_edit, headline
@@ -66,7 +67,7 @@ def report_errors(reasons: Iterable[str]) -> None:
 
 def write_review(view: ReportView, published: Published, notices: Sequence[str]) -> None:
     """Writes the review: a group per suite, diagnostics, annotations if no check run has them,
-    notices (the host's first), edits, the cost, the decision, the addresses."""
+    notices (the host's first), advisory judges, edits, the cost, the decision, the addresses."""
     review = view.review
     tests = {path: list(group) for path, group in groupby(view.tests, lambda test: test.suite)}
     for suite in review.suites:
@@ -89,6 +90,7 @@ def write_review(view: ReportView, published: Published, notices: Sequence[str])
     # With the outputs of their programs.
     problems = dict.fromkeys(suite.run.base.problem for suite in review.suites)
     lines = (
+        *map(describe_judge, view.advisory_judges),
         *shortened(edits, _EDITS),
         spending_sentence(view.spending),
         headline(view),
@@ -121,5 +123,6 @@ def _title(suite: SuiteComparison) -> str:
         head.borderline and f"{head.borderline} borderline",
         head.failed and f"{head.failed} failed",
         head.errored and f"{head.errored} errors",
+        head.advisory and f"{head.advisory} not scored",
     ]
     return f"{suite.run.label}: {', '.join(str(count) for count in counts if count)}"

@@ -16,13 +16,13 @@ from agentevals_action.formatting import counted, each_once, joined
 from agentevals_action.model.baseline import SAME_SERVICE, STORED, BaselineOrigin
 from agentevals_action.model.comparison import Decision, Outcome, Review
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.quarantine import FILE
-from agentevals_action.model.run import CommentTemplate, Level, Policy, Run
+from agentevals_action.model.run import CommentTemplate, Level, Policy, Run, is_of_suite
 from agentevals_action.model.skill import name_suite
 from agentevals_action.reports.markdown import github_limits, tests
 from agentevals_action.reports.markdown.github_limits import count_characters, cut_markdown
 from agentevals_action.reports.markdown.quarantine import propose_quarantine
 from agentevals_action.reports.view import pairwise, sentences, variants
+from agentevals_action.reports.view.advisory import describe_judge
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.groups import GROUPS
@@ -156,6 +156,7 @@ def list_facts(view: ReportView, limits: Limits) -> Mapping[str, Any]:
         "worse_answers": pairwise.worse_answers(review.suites),
         "describe_pairwise": pairwise.describe_pairwise,
         "describe_edit": sentences.describe_edit,
+        "describe_judge": describe_judge,
         "describe_evidence": tests.describe_evidence,
         "describe_gates": tests.describe_gates,
         "describe_score": tests.describe_score,
@@ -211,6 +212,6 @@ def _days_since(iso: str, review: Review) -> int:
 
 
 def _invalid_files(errors: Sequence[Diagnostic]) -> str:
-    in_configuration = {error.location.path == FILE for error in errors}
-    where = ["in suites that the change affects"] if False in in_configuration else []
-    return joined(where + ([f"in `{FILE}`"] if True in in_configuration else []))
+    others = dict.fromkeys(error.location.path for error in errors if not is_of_suite(error))
+    where = ["in suites that the change affects"] if any(map(is_of_suite, errors)) else []
+    return joined(where + [f"in `{path}`" for path in others])

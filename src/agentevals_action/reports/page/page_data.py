@@ -200,7 +200,7 @@ def _figures(result: TestResult | None) -> dict[str, Any] | None:
         return None
     trace = result.trace_summary
     figures = {
-        "verdict": result.verdict or "error",
+        "verdict": result.state,
         "score": result.score,
         "cost": trace.cost_usd if trace else None,
         "time": trace.duration_ms if trace and trace.duration_ms else result.duration_ms,

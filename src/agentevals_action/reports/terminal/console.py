@@ -22,6 +22,7 @@ from agentevals_action.reports.terminal.lines import (
     print_table,
     rich_console,
 )
+from agentevals_action.reports.view.advisory import describe_judge
 from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ReportedTest, ReportView, same_errors
 from agentevals_action.reports.view.pairwise import describe_pairwise
@@ -125,7 +126,7 @@ def describe_test(view: ReportView, listed: ReportedTest, *, has_place: bool = F
     facts += [_reason(test.head)] if test.head and test.head.verdict != "pass" else []
     facts += notes
     return Text.assemble(
-        (f"{verdicts(test):<11} ", STYLES[(test.head and test.head.verdict) or "error"]),
+        (f"{verdicts(test):<11} ", STYLES.get(test.head.state if test.head else "error", "dim")),
         place,
         (printable(test.id, 80), "bold"),
         turn,
@@ -175,7 +176,11 @@ def print_review(view: ReportView, report: Path, stream: IO[str]) -> None:
 
 
 def _notices(view: ReportView) -> Iterator[Text]:
-    remarks = {"notice": view.notices, "warning": view.review.run.sentences(Level.WARNING)}
+    remarks = {
+        "advisory": map(describe_judge, view.advisory_judges),
+        "notice": view.notices,
+        "warning": view.review.run.sentences(Level.WARNING),
+    }
     for kind, sentences in remarks.items():
         for sentence in each_once(sentences):
             yield Text.assemble((f"{kind}: ", "yellow"), printable(sentence, _LINE))

@@ -45,7 +45,7 @@ class _Side:
     def add(self, result: TestResult) -> None:
         self.total += result.eval_path in self.open
         self.running.pop(result.key, None)
-        self.verdicts[result.verdict or "error"] += 1
+        self.verdicts[result.state] += 1
         if result.spent.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + result.spent.cost_usd
 

@@ -127,6 +127,16 @@ GROUPS = (
     Group("failures", "failed with nothing to compare with", _failed_without_base, place="open"),
     Group("errors", "could not be scored", _is(ChangeKind.HEAD_ERROR), "open", _errors),
     Group(
+        "advisory",
+        "not scored, because only advisory judges score it",
+        _is(ChangeKind.ADVISORY),
+        "listed",
+        _count(
+            "is not scored, because only advisory judges score it",
+            "are not scored, because only advisory judges score them",
+        ),
+    ),
+    Group(
         "passedByEdits",
         "passed only with the changed evaluators",
         lambda test: test.passes_by_edits,

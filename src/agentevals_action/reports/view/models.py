@@ -10,6 +10,7 @@ from agentevals_action.model.comparison import ChangeKind, Review, TestCompariso
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.model.run import Edit
 from agentevals_action.model.usage import Spending
+from agentevals_action.reports.view.advisory import AdvisoryJudge, advisory_judges
 
 _LONGEST_URL = 500  # characters; a longer URL is left out
 
@@ -160,6 +161,11 @@ class ReportView:
         ]
         removed = [Removal("test", test.comparison.id, test) for test in tests]
         return (*suites, *removed, *gates)
+
+    @property
+    def advisory_judges(self) -> tuple[AdvisoryJudge, ...]:
+        """The judges that decide nothing."""
+        return advisory_judges(self.review)
 
     @property
     def edits(self) -> tuple[Edit, ...]:

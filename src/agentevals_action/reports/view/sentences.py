@@ -15,6 +15,7 @@ from agentevals_action.model.comparison import (
     TestComparison,
     describe_worse,
 )
+from agentevals_action.model.result import ADVISORY
 from agentevals_action.model.run import Edit, EditKind
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.confirmation import change_word
@@ -27,7 +28,13 @@ REASONS_IN_SENTENCE = 3
 
 _REASON = 200  # characters of the reason why tests could not be compared
 _ALERTS = {Outcome.FAILED: "CAUTION", Outcome.INVALID: "CAUTION", Outcome.INCONCLUSIVE: "WARNING"}
-_VERDICTS = {"pass": "pass", "borderline": "borderline", "fail": "fail", "error": "in error"}
+_VERDICTS = {
+    "pass": "pass",
+    "borderline": "borderline",
+    "fail": "fail",
+    "error": "in error",
+    ADVISORY: "not scored",
+}
 #: Groups that the sentence names, because a reader must know them before a merge.
 _NAMED = ("passedByEdits", "accepted", "quarantined", "undecided")
 
@@ -60,8 +67,14 @@ def _remarks(view: ReportView) -> list[str]:
         if view.groups[key]
     }
     by_edits = named.pop("passedByEdits", "")
-    first = (_lost(view), by_edits, worse_answers(view.review.suites))
+    first = (_lost(view), _advisory(view), by_edits, worse_answers(view.review.suites))
     return list(filter(None, (*first, removed(view), edited(view.edits), *named.values())))
+
+
+def _advisory(view: ReportView) -> str:
+    number = len(view.advisory_judges)
+    verb = plural(number, "is advisory and decides", "are advisory and decide")
+    return counted(number, "judge", f"{verb} nothing") if number else ""
 
 
 def _lost(view: ReportView) -> str:
@@ -102,8 +115,8 @@ def describe_edit(edit: Edit) -> str:
 
 def verdicts(test: TestComparison) -> str:
     """`pass → fail`, or the verdict of the only side."""
-    head = (test.head.verdict or "error") if test.head else "removed"
-    return f"{test.base.verdict or 'error'} → {head}" if test.base else head
+    head = test.head.state if test.head else "removed"
+    return f"{test.base.state} → {head}" if test.base else head
 
 
 def describe_change(test: TestComparison) -> tuple[str, ...]:
@@ -156,7 +169,7 @@ def _passed(review: Review) -> str:
         known = f" (of {counted(number, 'suite')} in the repository)" if number else ""
         return f"{joined(list(review.decision.reasons)) or 'nothing was run'}{known}"
     tests = _tests(review)
-    verdicts: Counter[str] = Counter(test.head.verdict or "error" for test in tests if test.head)
+    verdicts = Counter(test.head.state for test in tests if test.head)
     ran = verdicts.total()
     words = [f"{verdicts[key]} {word}" for key, word in _VERDICTS.items() if verdicts[key]]
     result = "all pass" if verdicts["pass"] == ran else joined(words)

@@ -126,7 +126,7 @@ def _row(
 
 def _interval(head: SuiteSummary | None) -> str:
     """The 95 % interval of a pass rate in whole percent; empty without a scored test."""
-    scored = head.total - head.errored if head else 0
+    scored = head.scored if head else 0
     if head is None or not scored:
         return ""
     low, high = interval(head.passed, scored)
@@ -168,15 +168,13 @@ def _total(summaries: Sequence[SuiteSummary | None]) -> SuiteSummary | None:
     if not known or len(known) < len(summaries):
         return None
     names = (
-        *("total", "passed", "borderline", "failed", "errored"),
+        *("total", "passed", "borderline", "failed", "errored", "advisory"),
         *("samples", "samples_with_cost"),
     )
     sums = {name: sum(getattr(summary, name) for summary in known) for name in names}
-    scored = sums["total"] - sums["errored"]
-    points = sum(
-        (summary.average_score or 0) * (summary.total - summary.errored) for summary in known
-    )
-    shares = [(summary.pass_all, summary.total - summary.errored) for summary in known]
+    scored = sum(summary.scored for summary in known)
+    points = sum((summary.average_score or 0) * summary.scored for summary in known)
+    shares = [(summary.pass_all, summary.scored) for summary in known]
     alls = [share * count for share, count in shares if share is not None]
     times = [summary.duration_ms for summary in known if summary.duration_ms is not None]
     return SuiteSummary(

@@ -17,8 +17,7 @@ from agentevals_action.model.comparison import (
     describe_worse,
 )
 from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.quarantine import FILE
-from agentevals_action.model.run import Level, Policy, Run
+from agentevals_action.model.run import Level, Policy, Run, is_of_suite
 from agentevals_action.model.skill import name_suite
 from agentevals_action.results.summary import pass_all
 from agentevals_action.review.comparison import waivers
@@ -86,11 +85,11 @@ def _inconclusive(policy: Policy, reasons: Sequence[str]) -> Decision:
 
 
 def _invalid(diagnostics: Sequence[Diagnostic]) -> Iterable[str]:
-    in_settings = sum(diagnostic.location.path == FILE for diagnostic in diagnostics)
-    if in_suites := len(diagnostics) - in_settings:
+    others = Counter(found.location.path for found in diagnostics if not is_of_suite(found))
+    if in_suites := len(diagnostics) - others.total():
         yield counted(in_suites, "error", "in suites that the change affects")
-    if in_settings:
-        yield counted(in_settings, "error", f"in `{FILE}`")
+    for path, number in others.items():
+        yield counted(number, "error", f"in `{path}`")
 
 
 def _failures(policy: Policy, tests: Sequence[TestComparison]) -> Iterable[str]:
@@ -132,7 +131,7 @@ def _conditions(suites: Sequence[SuiteComparison], outcome: Outcome) -> Iterable
 
 def _pass_rate(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str]:
     summaries = [suite.head for suite in suites if suite.head]
-    scored = sum(summary.total - summary.errored for summary in summaries)
+    scored = sum(summary.scored for summary in summaries)
     passed = sum(summary.passed for summary in summaries)
     minimum = policy.min_pass_rate
     if minimum is None or not scored:
@@ -153,7 +152,9 @@ def _pass_all(run: Run, tests: Sequence[TestComparison]) -> Iterable[str]:
 
 def _unscored(suites: Sequence[SuiteComparison]) -> Iterable[str]:
     tests = [test for suite in suites for test in suite.tests]
-    ended = [test for test in tests if test.head and not test.head.verdict and not test.accepted_by]
+    ended = [
+        test for test in tests if test.head and test.head.state == "error" and not test.accepted_by
+    ]
     if errors := len(ended):
         yield counted(errors, "test", "ended in an error")
     unconfirmed = sum(
@@ -163,7 +164,7 @@ def _unscored(suites: Sequence[SuiteComparison]) -> Iterable[str]:
         worse = counted(unconfirmed, "test", "got worse")
         yield f"{worse}, and an error prevented the confirmation"
     for suite in suites:
-        if suite.head is None or suite.head.total == suite.head.errored:
+        if suite.head is None or not suite.head.scored:
             yield f"the suite `{name_suite(suite.path)}` scored no test"
 
 
@@ -194,7 +195,7 @@ def _unknown_base(
             yield f"the base of `{name_suite(suite.path)}` could not be obtained: {problem}"
     tests = [test for suite in needing for test in suite.tests]
     bases = [suite.base for suite in suites if suite.base and suite.base.total]
-    if needing and bases and all(base.total == base.errored for base in bases):
+    if needing and bases and not any(base.scored for base in bases):
         causes = [error.message for test in tests if test.base and (error := test.base.error)]
         cause = f": {cut_line(Counter(causes).most_common(1)[0][0], _CAUSE)}" if causes else ""
         yield f"no test could run on base{cause}"
@@ -208,8 +209,9 @@ def _unknown_base(
 
 
 def _needs_base(test: TestComparison) -> bool:
-    """Whether base could show that a test regressed: it does not pass on head."""
-    return test.head is not None and test.head.verdict != "pass" and not test.accepted_by
+    """Whether base could show that a test regressed: it does not pass on head, and counts."""
+    head = test.head
+    return bool(head and not head.is_advisory and head.verdict != "pass" and not test.accepted_by)
 
 
 def _is_unknown(test: TestComparison) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from agentevals_action.formatting import first_line
+from agentevals_action.formatting import first_line, joined
 from agentevals_action.model.baseline import SAME_SERVICE
 from agentevals_action.model.comparison import (
     BaseScoring,
@@ -153,14 +153,14 @@ def _without_base(suite: RunSuite, head: TestResult) -> tuple[ChangeKind, str]:
         reason, change = f"invalid on base ({suite.base.broken})", ChangeKind.NOT_COMPARABLE
     if head.eval_id in suite.base.same_service:
         reason, change = SAME_SERVICE, ChangeKind.NOT_COMPARABLE
-    return (change if head.verdict else ChangeKind.HEAD_ERROR), reason
+    return (change if head.verdict else _not_scored(head)), reason
 
 
 def _base_scoring(head: TestResult, base: TestResult | None) -> BaseScoring | None:
     by_base = head.by_base
-    if by_base is None or by_base.verdict is None or head.verdict is None:
+    if by_base is None or by_base.verdict is None or head.state == "error":
         return BaseScoring(by_base) if by_base else None
-    is_lower = RANK[by_base.verdict] < RANK[head.verdict]
+    is_lower = RANK[by_base.verdict] < RANK[head.verdict or "pass"]
     failed = base.gates_failed if base else ()
     return BaseScoring(
         by_base,
@@ -173,7 +173,7 @@ def _change(
     head: TestResult, base: TestResult, is_rescored: bool, question_files: Sequence[str]
 ) -> tuple[ChangeKind, str]:
     if head.verdict is None:
-        return ChangeKind.HEAD_ERROR, ""
+        return _not_scored(head), ""
     if head.fingerprint and base.fingerprint:
         if head.fingerprint.question != base.fingerprint.question:
             return ChangeKind.QUESTION_CHANGED, _question_reason(question_files)
@@ -184,7 +184,14 @@ def _change(
             ChangeKind.BASE_ERROR,
             base.error.message if base.error else "the base has no verdict",
         )
+    if different := head.advisory ^ base.advisory:
+        names = joined([f"`{name}`" for name in sorted(different)])
+        return ChangeKind.NOT_COMPARABLE, f"{names} decides on one side alone"
     return _moved(head, base), ""
+
+
+def _not_scored(head: TestResult) -> ChangeKind:
+    return ChangeKind.ADVISORY if head.is_advisory else ChangeKind.HEAD_ERROR
 
 
 def _moved(head: TestResult, base: TestResult) -> ChangeKind:

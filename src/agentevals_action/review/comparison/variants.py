@@ -113,7 +113,10 @@ def _pair(
         if result is None or result.verdict is None:
             error = result.error.message if result and result.error else "it has no result"
             reason = f"{side}: {error}"
-    return VariantTest(name, declared, variant, "in quarantine" if name in quarantined else reason)
+    sides = (declared, variant)
+    is_left_out = name in quarantined or any(side and side.is_advisory for side in sides)
+    reason = "in quarantine" if name in quarantined else reason
+    return VariantTest(name, declared, variant, reason, is_left_out=is_left_out)
 
 
 def _rescored(samples: Sequence[SampleResult], run: RunVariant) -> tuple[SampleResult, ...]:
@@ -201,7 +204,7 @@ def _outcome(found: VariantComparison, policy: Policy) -> Outcome:
     first, fresh = found.first, found.fresh
     if first is None or not first.can_show:
         return Outcome.INCONCLUSIVE
-    is_complete = all(test.reason == "in quarantine" for test in found.not_scored)
+    is_complete = all(test.is_left_out for test in found.not_scored)
     if found.run.variant.must == "help":
         if first.helps:
             return Outcome.PASSED

@@ -9,7 +9,7 @@ from agentevals_action.model import path_patterns
 from agentevals_action.model.comparison import ChangeKind, SuiteComparison, TestComparison
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
-from agentevals_action.model.result import SKIPPED
+from agentevals_action.model.result import ADVISORY, SKIPPED
 from agentevals_action.results.summary import summarise
 
 _VERDICTS = {
@@ -17,6 +17,7 @@ _VERDICTS = {
     "borderline": "borderline",
     "fail": "fail",
     "error": "in error",
+    ADVISORY: "not scored",
     "gone": "gone",
 }
 
@@ -115,7 +116,7 @@ def _noun(test: TestComparison) -> str:
 
 
 def _describe_entry(entry: Quarantine, tests: Sequence[TestComparison]) -> str:
-    verdicts = Counter((test.head.verdict or "error") if test.head else "gone" for test in tests)
+    verdicts = Counter(test.head.state if test.head else "gone" for test in tests)
     words = ", ".join(
         f"{verdicts[verdict]} {word}" for verdict, word in _VERDICTS.items() if verdicts[verdict]
     )

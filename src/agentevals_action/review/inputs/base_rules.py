@@ -1,19 +1,26 @@
 """What the base decides, because a change does not choose it for its own review: the template of
-the comment, the tests in quarantine, and what the targets may use. All is read before the first
-program of the change starts, and from the commit of base, which no program can write."""
+the comment, the tests in quarantine, the calibration of judges, and what the targets may use. All
+is read before the first program of the change starts, and from the commit of base, which no program
+can write."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError, GitError, InvalidInput
+from agentevals_action.judges.calibration_file import parse_calibration
+from agentevals_action.model.diagnostic import Diagnostic, Location
+from agentevals_action.model.judge import CALIBRATION_FILE
+from agentevals_action.model.judge_rule import ALL_DECIDE, CALIBRATION_ADVICE, JudgeRule
 from agentevals_action.model.quarantine import FILE, Quarantines
 from agentevals_action.model.run import CommentTemplate
 from agentevals_action.reports.markdown import texts as markdown
 from agentevals_action.review.inputs.base_tree import Base
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.suites.configuration_file import read_quarantines
+from agentevals_action.suites.documents.yaml_reader import MAX_BYTES
 from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.targets_file import (
     NAME,
@@ -22,6 +29,7 @@ from agentevals_action.suites.targets_file import (
     read_targets_above,
 )
 from agentevals_action.system.files.paths import Folder
+from agentevals_action.system.files.regular_files import read_regular
 from agentevals_action.targets.calls.client import resolve_target
 from agentevals_action.targets.calls.permissions import Permissions, used_variables
 from agentevals_action.targets.variables import read_variables
@@ -80,6 +88,63 @@ async def choose_quarantines(checkout: Checkout, base: Base, event: str) -> Quar
         content = await checkout.repository.show(base.sha, FILE) or b""
     by_base, today = event != "push" and base.exists, datetime.now(UTC).date()
     return await asyncio.to_thread(read_quarantines, head, today, content, by_base=by_base)
+
+
+@dataclass(frozen=True)
+class ChosenRule:
+    """Which judges decide; the `errors` of head's calibration, and warnings; the `problem` if it is
+    not known what base's has."""
+
+    rule: JudgeRule = ALL_DECIDE
+    errors: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+    problem: str = ""
+
+
+async def choose_judge_rule(checkout: Checkout, base: Base, event: str) -> ChosenRule:
+    """Which judges decide by the input `judge-floor` and base's calibration; by head's without a
+    base, and on a push.
+
+    Attack: a pull request edits the calibration, so that the judge that fails it is advisory."""
+    floor, file = checkout.settings.judge_floor, checkout.below / CALIBRATION_FILE
+    if not floor:
+        return ChosenRule()
+    path, of = file.relative_to(checkout.root).as_posix(), ""
+    head = content = await asyncio.to_thread(_read_calibration, file)
+    if event != "push" and base.exists:
+        if base.sha is None or checkout.repository is None:
+            problem = f"`{path}` of base states which judges decide, and base could not be obtained"
+            return ChosenRule(JudgeRule(floor, problem=problem), problem=problem)
+        of, content = " of base", await checkout.repository.show(base.sha, path)
+    errors, warnings = list[Diagnostic](), list[Diagnostic]()
+    is_changed = head != content
+    if head is not None and (is_changed or not of):
+        errors += parse_calibration(head, path).errors
+    if is_changed:
+        problem = "this calibration differs from that of base, which counts in this review"
+        advice = "it takes effect once it is merged"
+        warnings.append(Diagnostic(Location(path), problem, advice))
+    if content is None:
+        if head is None:
+            problem = "`judge-floor` is set and nothing is calibrated, so each judge is advisory"
+            warnings.append(Diagnostic(Location(path), problem, CALIBRATION_ADVICE))
+        return ChosenRule(JudgeRule(floor), tuple(errors), tuple(warnings))
+    found, problem = parse_calibration(content, path), ""
+    if found.errors:
+        problem = f"the calibration{of} is invalid: {found.errors[0]}"
+        warnings += () if errors else found.errors
+    return ChosenRule(JudgeRule(floor, found.calibration, problem), tuple(errors), tuple(warnings))
+
+
+def _read_calibration(file: Path) -> bytes | None:
+    """The content of head's file, None if there is none. InvalidInput if it cannot be read."""
+    try:
+        return read_regular(file, MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        problem = f"{file.name} cannot be read: {error.strerror}"
+        raise InvalidInput(problem, "correct or delete it, or leave out `judge-floor`") from None
 
 
 def read_permissions(checkout: Checkout, base: Base) -> Permissions:

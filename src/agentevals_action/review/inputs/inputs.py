@@ -13,6 +13,7 @@ from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.secrets import keeping_secrets
+from agentevals_action.model.judge_rule import JudgeRule
 from agentevals_action.model.result import Key, TestResult
 from agentevals_action.model.run import Level, Run, RunSuite, RunVariant, SuiteEdits, notes
 from agentevals_action.model.suite import Suite
@@ -22,6 +23,7 @@ from agentevals_action.review.comparison import waivers
 from agentevals_action.review.comparison.decision_rule import require_decidable
 from agentevals_action.review.inputs import base_tree
 from agentevals_action.review.inputs.base_rules import (
+    choose_judge_rule,
     choose_quarantines,
     choose_template,
     read_permissions,
@@ -56,7 +58,7 @@ class ReviewInputs:
     Targets may name variables as far as the `permissions` allow it. A shard runs a `part` of the
     plan, other runs all of it; `kept` are its results that stay from an earlier run, `suites` are
     all of head, `edits` those of each suite that both sides have. `facts` are those of the run that
-    are known before it, `packages` those of each tree."""
+    are known before it, `packages` those of each tree. `judge_rule` states which judges decide."""
 
     request: ReviewRequest
     base: Base
@@ -68,6 +70,7 @@ class ReviewInputs:
     edits: Mapping[str, SuiteEdits]
     facts: Run
     packages: Mapping[Path, Sequence[PackageFolder]]
+    judge_rule: JudgeRule
 
 
 @asynccontextmanager
@@ -142,6 +145,7 @@ async def _read_inputs(
     commit = None if job.event == "local" else head.commit
     change = await read_change(head, base, commit, everything=job.select == "all")
     template, notices = await choose_template(checkout, base, job.event)
+    judges = await choose_judge_rule(checkout, base, job.event)
     acceptance = None
     if settings.shard is None:  # the merge asks
         acceptance = await asyncio.to_thread(request.host.acceptance, settings.accept_label)
@@ -153,7 +157,12 @@ async def _read_inputs(
         shard=settings.shard,
         policy=request.policy,
         samples=settings.samples,
-        notes=notes(Level.NOTICE, (*notices, *await _notices_about_report(request))),
+        notes=(
+            *notes(Level.ERROR, judges.errors),
+            *notes(Level.WARNING, judges.warnings),
+            *notes(Level.PROBLEM, filter(None, [judges.problem])),
+            *notes(Level.NOTICE, (*notices, *await _notices_about_report(request))),
+        ),
         suites_in_repository=len(head.suites),
         quarantines=await choose_quarantines(checkout, base, job.event),
         acceptance=acceptance,
@@ -161,14 +170,22 @@ async def _read_inputs(
         test_globs=run.globs if run else (),
         template=template,
     )
-    return await asyncio.to_thread(_select, request, head, base, change, variables, facts)
+    return await asyncio.to_thread(
+        _select, request, head, base, change, variables, facts, judges.rule
+    )
 
 
 def _select(
-    request: ReviewRequest, head: Head, base: Base, change: Change, variables: Variables, facts: Run
+    request: ReviewRequest,
+    head: Head,
+    base: Base,
+    change: Change,
+    variables: Variables,
+    facts: Run,
+    rule: JudgeRule,
 ) -> ReviewInputs:
-    """The inputs of a change: what runs, and what is known about it before. `facts` are those that
-    do not depend on it. Raises AgentEvalsError when nothing can be reviewed."""
+    """The inputs of a change: what runs, and what is known about it before. `facts` and `rule` do
+    not depend on it. Raises AgentEvalsError when nothing can be reviewed."""
     run, settings = request.run, request.settings
     selected = select_suites(head.suites, change)
     if selected.is_empty and settings.untouched == "all":
@@ -222,11 +239,12 @@ def _select(
         permissions,
         fingerprints,
         part,
-        run.resume(tuple(part.head.values()), fingerprints.of) if run else {},
+        run.resume(tuple(part.head.values()), fingerprints.of, rule) if run else {},
         head.suites,
         edits,
         facts,
         _find_packages(head, base),
+        rule,
     )
 
 

@@ -10,6 +10,7 @@ from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.formatting import join_choices
 from agentevals_action.github.base import Host
 from agentevals_action.model.job import Job
+from agentevals_action.model.judge_rule import JudgeRule
 from agentevals_action.model.result import Fingerprint, Key, TestResult
 from agentevals_action.model.run import Level, Policy
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
@@ -128,7 +129,7 @@ class LocalRun:
     globs: tuple[str, ...]
     select: Callable[[Sequence[Suite]], Sequence[Suite]]
     resume: Callable[
-        [Sequence[Suite], Callable[[Suite, Test], Fingerprint]], Mapping[Key, TestResult]
+        [Sequence[Suite], Callable[[Suite, Test], Fingerprint], JudgeRule], Mapping[Key, TestResult]
     ]
     output: Path
     records: bool = False
@@ -194,6 +195,7 @@ class ReviewRequest:
             settings.alpha,
             asks_person=bool(self.job.without_secrets),
             min_pass_all=settings.min_pass_all,
+            judge_floor=settings.judge_floor,
         )
 
     @property

@@ -95,6 +95,7 @@ async def _open(inputs: ReviewInputs, name: str) -> StoredSource:
         None if _is_stored(inputs) else fingerprints.with_rules(inputs.base.watch),
         fingerprints,
         datetime.now(UTC) - timedelta(days=settings.baseline_max_age),
+        inputs.judge_rule,
     )
 
 

@@ -31,6 +31,7 @@ async def open_engine(inputs: ReviewInputs) -> AsyncIterator[Engine]:
             _preparation(inputs, judge_trees),
             cache=request.cache,
             permissions=inputs.permissions,
+            rule=inputs.judge_rule,
         ) as engine,
     ):
         yield engine

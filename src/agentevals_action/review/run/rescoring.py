@@ -57,7 +57,7 @@ async def rescore_head(inputs: ReviewInputs, executors: Executors, head: Rows) -
     to_score = {
         (path, name): without_cost(row)
         for (path, name), row in head.items()
-        if row.verdict is not None and path in edits and name in edits[path].rescored
+        if row.state != "error" and path in edits and name in edits[path].rescored
     }
     gone = {
         (path, name): row
