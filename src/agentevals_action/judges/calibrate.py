@@ -134,16 +134,14 @@ def _sample(text: str | None, stored: SampleResult | None) -> SampleResult:
     return SampleResult(candidate_answer=text or "", output_messages=(message,))
 
 
-class Judges:
-    """The judges that labels of `suites` are about, by test and by their paths in results."""
+class LabelledJudges:
+    """The judges that the labels of answers are about, by test and by their paths in results."""
 
-    def __init__(self, answers: Sequence[LabelledAnswer], suites: Iterable[Suite]) -> None:
-        tests = {(suite.path, test.id): test for suite in suites for test in suite.tests}
-        self._judges: dict[Key, dict[str, Evaluator]] = {}
+    def __init__(self, answers: Iterable[LabelledAnswer]) -> None:
+        self._paths: dict[Key, dict[str, None]] = {}
         for answer in answers:
-            known = list_judges(tests[answer.test])
-            own = self._judges.setdefault(answer.test, {})
-            own |= {label.evaluator: known[label.evaluator] for label in answer.labels}
+            own = self._paths.setdefault(answer.test, {})
+            own |= dict.fromkeys(label.evaluator for label in answer.labels)
 
     def select(self, suites: Sequence[Suite]) -> Sequence[Suite]:
         """The tests with labels, each with these judges as its evaluators."""
@@ -152,8 +150,8 @@ class Judges:
 
     def _reduced(self, suite: Suite) -> Iterable[Test]:
         for test in suite.tests:
-            judges = [*self._judges.get((suite.path, test.id), {}).values()]
-            if judges:
+            if paths := self._paths.get((suite.path, test.id)):
+                judges = [list_judges(test)[path] for path in paths]
                 # A prompt may read the criteria of the test's own rubric.
                 read = [each for each in test.evaluators if each.origin == "rubrics"]
                 others = [each for each in read if each not in judges]
@@ -177,7 +175,7 @@ class Judges:
             test = next(test for test in suite.tests if test.id == answer.test[1])
             scored = await executor(suite).score(test.id, [answer.sample] * samples)
             done(scored)
-            paths = list(self._judges[answer.test])
+            paths = list(self._paths[answer.test])
             judged = []
             for label in answer.labels:
                 place = paths.index(label.evaluator)

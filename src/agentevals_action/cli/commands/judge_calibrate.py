@@ -19,8 +19,8 @@ from agentevals_action.formatting import UNKNOWN, counted, cut_line, joined, per
 from agentevals_action.judges import calibrate
 from agentevals_action.judges.calibrate import (
     JudgedAnswer,
-    Judges,
     LabelledAnswer,
+    LabelledJudges,
     Measured,
     MeasuredJudge,
 )
@@ -108,7 +108,7 @@ async def command(
     last = workspace.folder / given.report_dir / HEAD_RESULTS
     stored = await asyncio.to_thread(_read, files or ([last] if last.is_file() else []))
     answers = calibrate.find_answers(labels.counted, stored)
-    judges = Judges(answers, valid)
+    judges = LabelledJudges(answers)
     paths = {loaded.checkout.root / answer.test[0] for answer in answers}
     run = LocalRun((*paths,), (), judges.select, lambda _suites, _fingerprint, _rule: {}, last)
     request = await local_request(workspace, repository, run)
@@ -146,7 +146,7 @@ def _read(paths: Sequence[Path]) -> tuple[TestResult, ...]:
 
 
 async def _ask(
-    judges: Judges,
+    judges: LabelledJudges,
     answers: Sequence[LabelledAnswer],
     request: ReviewRequest,
     samples: int,

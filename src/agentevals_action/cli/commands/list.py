@@ -25,9 +25,6 @@ from agentevals_action.runners.suites import LoadedSuites, files_of_all
 from agentevals_action.settings import Settings
 from agentevals_action.system.git import GitRepository
 
-#: The standing of the judges of each valid suite, by their paths in results.
-Judges = Mapping[str, Mapping[str, str]]
-
 
 @click.command("list")
 @paths_argument
@@ -50,10 +47,11 @@ async def command(
     judges = {suite.path: _judges(suite, standings) for suite in loaded.valid}
     output.print_warnings((*loaded.warnings, *standings.errors))
     console.print_sentences(filter(None, [notice]), sys.stderr)
+    described = [(suite, reasons[suite.path], judges.get(suite.path, {})) for suite in listed]
     if as_json:
-        output.print_json([_entry(suite, reasons[suite.path], judges) for suite in listed])
+        output.print_json([_entry(*each) for each in described])
     else:
-        lines = [line for suite in listed for line in _lines(suite, reasons[suite.path], judges)]
+        lines = [line for each in described for line in _lines(*each)]
         output.print_lines(lines or ["the change affects no suite"])
     has_errors = any(isinstance(suite, BrokenSuite) for suite in listed)
     return ExitCode.INVALID if has_errors else ExitCode.PASSED
@@ -92,14 +90,18 @@ def _judges(suite: Suite, standings: Standings) -> Mapping[str, str]:
     return {path: "; ".join(own) for path, own in found.items()}
 
 
-def _entry(suite: Suite | BrokenSuite, reasons: Sequence[str], judges: Judges) -> dict[str, Any]:
+def _entry(
+    suite: Suite | BrokenSuite, reasons: Sequence[str], judges: Mapping[str, str]
+) -> dict[str, Any]:
     if isinstance(suite, BrokenSuite):
         errors = [error.entry() for error in suite.errors]
         return {"path": suite.path, "errors": errors, "reasons": reasons}
-    return {**output.suite_entry(suite), "reasons": reasons, "judges": judges[suite.path]}
+    return {**output.suite_entry(suite), "reasons": reasons, "judges": judges}
 
 
-def _lines(suite: Suite | BrokenSuite, reasons: Sequence[str], judges: Judges) -> Sequence[str]:
+def _lines(
+    suite: Suite | BrokenSuite, reasons: Sequence[str], judges: Mapping[str, str]
+) -> Sequence[str]:
     below: Sequence[str]
     if isinstance(suite, BrokenSuite):
         below = [str(error) for error in suite.errors]
@@ -107,6 +109,6 @@ def _lines(suite: Suite | BrokenSuite, reasons: Sequence[str], judges: Judges) -
         below = [output.describe_tests(suite)]
     else:
         places = ((test.id, test.location) for test in suite.tests)
-        below = [f"judge {path}: {known}" for path, known in judges[suite.path].items()]
+        below = [f"judge {path}: {known}" for path, known in judges.items()]
         below += [f"- {name}  ({place.path}:{place.line})" for name, place in places]
     return [suite.path, *(f"  {line}" for line in (*reasons, *below))]
