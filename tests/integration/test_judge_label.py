@@ -112,8 +112,13 @@ def test_labels__are_written_after_each_key_and_the_next_call_continues(
 
     with labelling(labelled) as terminal:
         assert "no new label" in "\n".join(terminal.read_to_end())
-    with labelling(labelled, "--who", "ben") as terminal:
-        assert "steps: 1 of 3" in press(terminal, "q")
+    with labelling(
+        labelled, "--who", "ben", "--judge-floor", "sensitivity:0.5,agreement:0.9"
+    ) as terminal:
+        shown = press(terminal, "pq")
+    assert "steps: 1 of 3" in shown
+    needs = "sensitivity:0.5 needs at least 4 more pass; agreement:0.9 needs at least 27 more"
+    assert needs in shown.replace("\n", "")
 
 
 def test_undo__takes_back_what_was_said_last(labelled: Repository) -> None:

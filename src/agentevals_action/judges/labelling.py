@@ -130,7 +130,10 @@ def count_labels(
 
 def missing_labels(counts: Counter[str], floor: Floor) -> int:
     """How many more labels a floor needs at least, if the judge agrees with all of them: the lower
-    bound of Clopper and Pearson (1934) of n hits of n is 0.05^(1/n)."""
+    bound of Clopper and Pearson (1934) of n hits of n is 0.05^(1/n). Kappa needs some of each
+    class."""
+    if floor.metric == "kappa":
+        return int(not counts["pass"]) + int(not counts["fail"])
     least = math.ceil(math.log(_ERROR) / math.log(floor.least))
     known = CLASSES.get(floor.metric)
     return max(0, least - (counts[known] if known else counts.total()))

@@ -16,6 +16,7 @@ from agentevals_action.model.judge_rule import Floor
         ("specificity", 0.3, 0),
         ("sensitivity", 0.9, 29 - 5),
         ("agreement", 0.7, 9 - 8),
+        ("kappa", 0.7, 0),
     ],
 )
 def test_missing_labels__are_those_of_the_class_that_the_metric_is_of(

@@ -57,7 +57,7 @@ _VERDICTS: Mapping[str, Literal["pass", "fail"]] = {"p": "pass", "f": "fail"}
 @click.option("--all-answers", is_flag=True, help="Ask about all answers, not one of each test.")
 @click.option("--show-judge", is_flag=True, help="Show what the judge says, which biases.")
 @click.option("--who", metavar="NAME", help="Who labels. Default: `user.name` of git.")
-@input_options(*READ_INPUTS, "report-dir")
+@input_options(*READ_INPUTS, "report-dir", "judge-floor")
 async def command(
     paths: tuple[Path, ...],
     results: Path | None,
@@ -106,7 +106,7 @@ class _Session:
 
     def __init__(self, loaded: LoadedSuites, labels: Labels, tasks: Sequence[Task]) -> None:
         self._suites, self._tasks, self._labels = loaded.all_valid(), tasks, labels
-        self._floors = (_EXAMPLE,)
+        self._floors = loaded.checkout.settings.judge_floor or (_EXAMPLE,)
         self._given: list[Label | None] = []
         self._fingerprints = Fingerprints()
 
