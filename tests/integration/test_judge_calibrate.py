@@ -329,6 +329,9 @@ def test_calibrate__list_and_explain_show_the_standing_of_judges(tmp_path: Path)
     assert said[1].endswith(bounds)
     assert json.loads(as_json.out)[0]["judges"] == {"is-right": said[1]}
     assert yaml.safe_load(explained.out)["calibration"] == {"is-right": said[1]}
+    options = ("--judge-floor", "specificity:0.7")
+    under = command.run(tmp_path, "list", *options, env=ENV).out
+    assert f"{said[1]}; advisory: its specificity is at least 0.05 (95 %), under the" in under
     suite = tmp_path / "EVAL.yaml"
     suite.write_text(suite.read_text().replace('"is-right"', '"is-right", "temperature": 1'))
     assert "judge is-right: not calibrated" in command.run(tmp_path, "list", env=ENV).out

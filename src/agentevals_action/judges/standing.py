@@ -11,6 +11,8 @@ from agentevals_action.judges.calibration_file import parse_calibration
 from agentevals_action.judges.labels import list_judges
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.judge import CALIBRATION_FILE, Calibration, Metric
+from agentevals_action.model.judge_rule import JudgeRule
+from agentevals_action.model.result import JudgeRecord
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.suites.documents.yaml_reader import MAX_BYTES
@@ -22,11 +24,13 @@ NOT_CALIBRATED = "not calibrated"
 
 
 class Standings:
-    """The standing of each judge in a checkout; `errors` are those of its `calibration.json`."""
+    """The standing of each judge in a checkout, by its `calibration.json` and the floor of its
+    settings; `errors` are those of the file."""
 
     def __init__(self, checkout: Checkout) -> None:
         self.errors: tuple[Diagnostic, ...] = ()
         self._calibration: Calibration | None = None
+        self._floor = checkout.settings.judge_floor
         variables = cache(partial(read_variables, checkout.environ))
         self._fingerprints = Fingerprints(checkout.settings.watch_rules, variables)
         path = checkout.below / CALIBRATION_FILE
@@ -52,4 +56,7 @@ class Standings:
             return NOT_CALIBRATED
         metrics = ((name, getattr(found, name)) for name in get_args(Metric) if name != "kappa")
         bounds = ", ".join(f"{name} ≥ {percent(own.low)}" for name, own in metrics if own)
-        return f"calibrated on {self._calibration.day} with {joined(found.models)}: {bounds}"
+        advisory = JudgeRule(self._floor, self._calibration).why_advisory(JudgeRecord(key=key))
+        decides = f"; advisory: {advisory}" if advisory else ""
+        when = f"calibrated on {self._calibration.day} with {joined(found.models)}"
+        return f"{when}: {bounds}{decides}"

@@ -70,7 +70,7 @@ _REPEATED = {"location", "files", "home"}
     help="The id of a test, the path of a suite of a runner, or a glob over either.",
 )
 @paths_argument
-@input_options(*READ_INPUTS, "timeout")
+@input_options(*READ_INPUTS, "timeout", "judge-floor")
 async def command(test: str, paths: tuple[Path, ...], **inputs: str | None) -> int:
     """Print the effective form of a test as YAML: messages, evaluators and their origins, target,
     judges and their calibration, variants, gates. Of a suite of a runner: its commands, variables,

@@ -30,7 +30,7 @@ from agentevals_action.system.git import GitRepository
 @paths_argument
 @click.option("--base", help="List only suites that the change since this revision affects.")
 @json_option
-@input_options(*READ_INPUTS, "select", "watch")
+@input_options(*READ_INPUTS, "select", "watch", "judge-floor")
 async def command(
     paths: tuple[Path, ...], base: str | None, as_json: bool, **inputs: str | None
 ) -> int:
