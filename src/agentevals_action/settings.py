@@ -155,10 +155,17 @@ def _shard(text: str) -> Shard:
     raise ValueError(f"write `i/n`, with i from 1 to n and n at most {MAX_SHARDS}")
 
 
+def _share(text: str) -> float:
+    if not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,3})?%", text):
+        raise ValueError("write a percentage, such as `20%`")
+    return round(float(text[:-1]) / 100, 5)
+
+
 _Texts = Annotated[tuple[str, ...], _from_text(items)]
 _Boolean = Annotated[bool, _matching("true|false")]
 _Integer = Annotated[int, _matching("[0-9]{1,9}")]
 _Number = Annotated[float, _matching(r"[0-9]+(\.[0-9]+)?|\.[0-9]+")]
+_Percent = Annotated[float, _from_text(_share)]
 _Line = Annotated[
     str,
     _matching(
@@ -201,8 +208,8 @@ class Settings(BaseModel):
     """The inputs. An input that was not given has its default, which may be None or empty.
 
     `suites` empty means the default patterns, `fail_on` None the default of the event. `timeout` is
-    in seconds, `min_pass_rate`, `min_pass_all` and `alpha` are 0-1; paths are relative, with
-    forward slashes."""
+    in seconds, `min_pass_rate`, `min_pass_all` and `alpha` are 0-1, the increases shares of base's
+    figure; paths are relative, with forward slashes."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -308,6 +315,16 @@ class Settings(BaseModel):
         "What a judge must have reached against people's labels to decide, a list such as "
         "specificity:0.7 (agreement, sensitivity, specificity or kappa, 0 to 1); others are shown "
         "and never block. Default: every judge decides.",
+    )
+    max_cost_increase: _Percent | None = _input(
+        None,
+        "By how much the agents of a suite may cost more than on base, on the same tests: a "
+        "percentage, such as 20%.",
+    )
+    max_latency_increase: _Percent | None = _input(
+        None,
+        "By how much longer than on base the agents of a suite may take for a test: a percentage, "
+        "such as 30%.",
     )
     on_inconclusive: Literal["fail", "neutral", "pass"] = _input(
         "fail", "Result of an inconclusive run: fail (exit code 3), neutral or pass."

@@ -67,7 +67,6 @@ IMPURE = {
     "io",
     "logging",
     "os",
-    "random",
     "secrets",
     "shutil",
     "socket",
@@ -212,6 +211,28 @@ def test_pure_folders__touch_neither_clock_nor_world() -> None:
         if {name, found.target.partition(":")[0]} & IMPURE
     ]
     assert wrong == []
+
+
+def test_pure_folders__draw_random_numbers_with_a_seed_alone() -> None:
+    """`from random import Random` and `Random(0)`: the same results give the same decision."""
+    nodes = [
+        node for module in modules() if is_in(module.name, *PURE) for node in ast.walk(module.tree)
+    ]
+    imported = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {
+        alias.name
+        for node in imported
+        for alias in node.names
+        if "random" in (alias.name, getattr(node, "module", None))
+    }
+    calls = [
+        node.args
+        for node in nodes
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "Random"
+    ]
+    assert names == {"Random"}
+    assert calls
+    assert all(len(call) == 1 and isinstance(call[0], ast.Constant) for call in calls)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pydantic import Field, computed_field
 from agentevals_action.formatting import counted
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import SampleResult, SuiteSummary, TestResult, passed_by_name
-from agentevals_action.model.run import Run, RunSuite, RunVariant
+from agentevals_action.model.run import Figure, Run, RunSuite, RunVariant
 
 
 class ChangeKind(StrEnum):
@@ -354,6 +354,33 @@ class PairwiseComparison:
 
 
 @dataclass(frozen=True)
+class Rise:
+    """How much higher a figure is on head than on base, over the `pairs` tests of which it is known
+    on both sides: `ratio` is head by base, `low` its lower bound (None where the ratio is not over
+    the limit). `exceeds` is whether the bound is over the limit, None if the ratio is and no result
+    of so few tests could show it."""
+
+    pairs: int
+    ratio: float
+    low: float | None
+    exceeds: bool | None
+
+
+@dataclass(frozen=True)
+class Increase:
+    """The condition that a figure of a suite does not rise by more than `limit` (a share of base's,
+    0.2 is 20 %). `first` is by the samples of the run, `fresh` by those of the confirmation alone;
+    None where nothing is known. `reason` states what is unknown."""
+
+    figure: Figure
+    limit: float
+    outcome: Outcome
+    first: Rise | None = None
+    fresh: Rise | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class SuiteComparison:
     """One suite on both sides. `score` (0-1), `cost` (US dollars) and `duration` (milliseconds) are
     paired differences per sample over the compared tests, None where too little is known. `drop` is
@@ -369,6 +396,7 @@ class SuiteComparison:
     variants: tuple[VariantComparison, ...] = ()
     pairwise: tuple[PairwiseComparison, ...] = ()
     drop: SmallestDrop | None = None
+    increases: tuple[Increase, ...] = ()
 
     @property
     def path(self) -> str:

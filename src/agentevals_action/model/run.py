@@ -33,11 +33,16 @@ class Shard:
         return f"{self.number}/{self.total}"
 
 
+#: What a suite takes on each side: US dollars, milliseconds.
+Figure = Literal["cost", "latency"]
+
+
 @dataclass(frozen=True)
 class Policy:
     """The settings that decide: `fail_on` contains `gates`, `regressions`, `failures` or `never`;
     `min_pass_rate` and `min_pass_all` are 0–1 over the scored tests; `on_inconclusive` is `fail`,
     `neutral` or `pass`.
+    `max_cost_increase` and `max_latency_increase` are shares of base's figure (0.2 is 20 %).
     `accept_label` appears in the reasons only. `untouched` is `neutral` if a change that affects no
     suite makes the check neutral. At most `confirm` fresh samples are taken of a suspect, `alpha`
     (0–1) is the probability of a false regression for the whole run. With `asks_person`, a person
@@ -54,6 +59,23 @@ class Policy:
     asks_person: bool = False
     min_pass_all: float | None = None
     judge_floor: tuple[Floor, ...] = ()
+    max_cost_increase: float | None = None
+    max_latency_increase: float | None = None
+
+    @property
+    def limits(self) -> Mapping[Figure, float]:
+        """By how much each figure of a suite may rise, as a share of base's."""
+        limits: dict[Figure, float | None] = {
+            "cost": self.max_cost_increase,
+            "latency": self.max_latency_increase,
+        }
+        return {figure: limit for figure, limit in limits.items() if limit is not None}
+
+    @property
+    def level(self) -> float:
+        """The probability (0–1) of a false block that each condition may have: `alpha`, divided
+        equally among the regressions, if they block, and the `limits`."""
+        return self.alpha / max(("regressions" in self.fail_on) + len(self.limits), 1)
 
     def different_inputs(self, other: "Policy") -> list[str]:
         """The inputs of which another policy has another value."""

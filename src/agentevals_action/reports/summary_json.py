@@ -25,6 +25,7 @@ from agentevals_action.model.comparison import (
     ChangeKind,
     Difference,
     Evidence,
+    Increase,
     Outcome,
     PairwiseComparison,
     TestComparison,
@@ -164,6 +165,7 @@ class SuiteEntry(_Entry):
     edits: tuple[Edit, ...] = _at("run", "edits")
     variants: tuple[VariantEntry, ...]
     pairwise: tuple[PairwiseComparison, ...]
+    increases: tuple[Increase, ...]
 
 
 class Summary(_Entry):

@@ -34,7 +34,7 @@ Form = Literal["screen", "markdown", "json"]
 _INPUTS = (
     *RUN_INPUTS,
     *("samples", "fail-on", "min-pass-rate", "min-pass-all", "judge-floor", "on-inconclusive"),
-    *("watch", "select", "baseline", "untouched"),
+    *("watch", "select", "max-cost-increase", "max-latency-increase", "baseline", "untouched"),
     *("baseline-file", "baseline-max-age", "confirm", "alpha", "comment-template", "shard"),
 )
 

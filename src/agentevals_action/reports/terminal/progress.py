@@ -106,9 +106,7 @@ class Progress:
         self._update(name, total, done, "")
         self._print(f"{name}: {done} of {total}", is_due=done == total)
 
-    def confirm(
-        self, tests: int, settled: int, samples: int, subject: str = "whose verdict dropped"
-    ) -> None:
+    def confirm(self, tests: int, settled: int, samples: int, subject: str) -> None:
         """Shows how many of the suspects are settled, and how many fresh samples that took."""
         fresh = counted(samples, "fresh sample")
         self._update("confirmation", tests, settled, fresh)

@@ -16,8 +16,15 @@ from agentevals_action.formatting import (
     shown_time,
     time,
 )
-from agentevals_action.model.comparison import Difference, SmallestDrop, SuiteComparison
+from agentevals_action.model.comparison import (
+    Difference,
+    Increase,
+    Outcome,
+    SmallestDrop,
+    SuiteComparison,
+)
 from agentevals_action.model.result import SuiteSummary
+from agentevals_action.model.run import Figure
 from agentevals_action.model.usage import total
 from agentevals_action.reports.view.build import rank, worst_first
 from agentevals_action.reports.view.cost import agent_cost, compare_costs
@@ -119,9 +126,16 @@ def _row(
         score=_score(base, head, has_base, _difference(suites, lambda suite: suite.score)),
         regressed=_regressed(suites),
         variants=variants,
-        cost=compare_costs(before, after, is_same_cost),
-        time=time(head.duration_ms if head else None),
+        cost=compare_costs(before, after, is_same_cost) + _condition(suites, "cost"),
+        time=time(head.duration_ms if head else None) + _condition(suites, "latency"),
     )
+
+
+def _condition(suites: Sequence[SuiteComparison], figure: Figure) -> str:
+    """The sign of the worst condition on a figure; empty if all are met."""
+    found = {each.outcome for suite in suites for each in suite.increases if each.figure == figure}
+    failed = " ❌" if Outcome.FAILED in found else ""
+    return failed or (" ⚠️" if Outcome.INCONCLUSIVE in found else "")
 
 
 def _interval(head: SuiteSummary | None) -> str:
@@ -205,11 +219,29 @@ def difference_lines(suite: SuiteComparison) -> tuple[str, ...]:
         ("cost", suite.cost, _dollars, ("more expensive", "cheaper"), ""),
         ("time", suite.duration, time, ("slower", "faster"), ""),
     )
-    return tuple(
+    differences = (
         f"{name} {_describe(found, words, comparatives, mean or _signed(found.mean, words))}"
         for name, found, words, comparatives, mean in figures
         if found and _is_visible(found, words)
     )
+    return (*differences, *map(_describe_increase, suite.increases))
+
+
+def _describe_increase(found: Increase) -> str:
+    """`max-cost-increase of 10% failed: +34% over 60 tests (at least +18%), in fresh samples …`"""
+    rises = []
+    for words, rise in (("", found.first), ("in fresh samples ", found.fresh)):
+        if rise:
+            low = f" (at least {_points(rise.low)})" if rise.low is not None else ""
+            rises.append(f"{words}{_points(rise.ratio)} over {counted(rise.pairs, 'test')}{low}")
+    facts = "; ".join(filter(None, [", ".join(rises), found.reason]))
+    limit = f"max-{found.figure}-increase of {percent(found.limit)}"
+    return f"{limit}, {found.outcome}: {facts}"
+
+
+def _points(ratio: float) -> str:
+    """A ratio as a signed change in percent."""
+    return f"{ratio - 1:+.1%}".replace("-", "−")
 
 
 def describe_drop(found: SmallestDrop) -> str:

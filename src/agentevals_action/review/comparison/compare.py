@@ -20,6 +20,7 @@ from agentevals_action.review.comparison.decision_rule import (
     assess,
     compute_priors,
 )
+from agentevals_action.review.comparison.increases import with_increases
 from agentevals_action.review.comparison.pairwise import with_pairwise
 from agentevals_action.review.comparison.power import find_drop
 from agentevals_action.review.comparison.states import compare_suite, find_suspects
@@ -88,7 +89,7 @@ def _find_evidence(
         for samples in [_fresh_samples(suspect, head, base)]
         if samples.head or samples.problem
     }
-    plan = ConfirmationPlan(policy.confirm, policy.alpha / max(len(fresh), 1))
+    plan = ConfirmationPlan(policy.confirm, policy.level / max(len(fresh), 1))
     priors = compute_priors(base)
     for suspect in suspects:
         samples = fresh.get(suspect.key)
@@ -123,6 +124,7 @@ def _decide(
     suites = waivers.apply(compared, run.quarantines, acceptance)
     suites = with_variants(suites, variants, run.policy)
     suites = with_pairwise(suites, run.policy)
+    suites = with_increases(suites, run.policy)
     # Of two files, one may have another suite.
     decision = gate.decide(run, [suite for suite in suites if suite.head])
     if run.claims or decision.conclusion == gate.ACTION_REQUIRED:

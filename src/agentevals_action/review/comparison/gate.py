@@ -28,6 +28,7 @@ ACTION_REQUIRED = "action_required"
 _DIGITS = 9
 #: Characters of the error of base's tests that a reason quotes.
 _CAUSE = 200
+_MORE = {"cost": "costs {} more", "latency": "takes {} longer"}
 _ANY_FAILURE = Policy(frozenset({"gates", "regressions", "failures"}))
 
 
@@ -39,7 +40,8 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     tests = [test for suite in counting for test in suite.tests]
     errors = [*run.sentences(Level.REFUSED), *_invalid(run.diagnostics(Level.ERROR))]
     failed = [*_failures(policy, tests), *_pass_rate(policy, counting), *_pass_all(run, tests)]
-    failed += [] if "never" in policy.fail_on else _conditions(suites, Outcome.FAILED)
+    conditions = [*_conditions(suites, Outcome.FAILED), *_increases(suites, Outcome.FAILED)]
+    failed += [] if "never" in policy.fail_on else conditions
     # A test that blocks is counted once: it does not make the outcome unknown too.
     others = [
         replace(suite, tests=tuple(test for test in suite.tests if not _blocks(policy, test)))
@@ -47,7 +49,8 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     ]
     unknown = [*_unscored(others), *_unknown_base(policy, others, run.baseline)]
     unknown += [*_unproven(policy, others), *run.sentences(Level.PROBLEM)]
-    unknown += _conditions(suites, Outcome.INCONCLUSIVE)
+    for outcomes in (_conditions, _increases):
+        unknown += outcomes(suites, Outcome.INCONCLUSIVE)
     if run.suites and not suites:
         unknown.append("no test of head has a result")
     reasons = (*errors, *failed, *unknown)
@@ -60,7 +63,7 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     else:
         reasons = () if suites else (_nothing(run),)
         # `never` is the only value that lets every failure pass: a green check would hide it.
-        failures = (*_failures(_ANY_FAILURE, tests), *_conditions(suites, Outcome.FAILED))
+        failures = (*_failures(_ANY_FAILURE, tests), *conditions)
         ignored = "never" in policy.fail_on and bool(failures)
         untouched = not suites and policy.untouched == "neutral"
         conclusion = "neutral" if ignored or untouched else "success"
@@ -127,6 +130,26 @@ def _conditions(suites: Sequence[SuiteComparison], outcome: Outcome) -> Iterable
             problem = f": {first_line(found.problem)}" if found.problem else ""
             of_variant = f"`must: {variant.must}` of the variant `{variant.name}` of `{path}`"
             yield f"{of_variant} could not be decided{problem}"
+
+
+def _increases(suites: Sequence[SuiteComparison], outcome: Outcome) -> Iterable[str]:
+    """The conditions on cost and time with this outcome."""
+    for suite in suites:
+        for found in suite.increases:
+            figure, name = found.figure, name_suite(suite.path)
+            of_limit = f"`max-{figure}-increase`"
+            if found.outcome is not outcome:
+                continue
+            if outcome is Outcome.FAILED and found.first:
+                more = _MORE[figure].format(percent(found.first.ratio - 1))
+                again = (
+                    f" ({percent(found.fresh.ratio - 1)} in fresh samples)" if found.fresh else ""
+                )
+                over = f"over the {of_limit} of {percent(found.limit)}"
+                yield f"`{name}` {more} than on base{again}, {over}"
+            else:
+                reason = f": {first_line(found.reason)}" if found.reason else ""
+                yield f"{of_limit} of `{name}` could not be decided{reason}"
 
 
 def _pass_rate(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str]:

@@ -65,7 +65,7 @@ def find_drop(run: Run, suite: RunSuite, base: Iterable[TestResult]) -> Smallest
     varying = set(suite.tests).difference(suite.steady)
     rows = [as_head_scores(row).main_samples for row in base if row.eval_id in varying]
     passes = [sample.verdict == "pass" for row in rows for sample in row if sample.verdict]
-    sampling = Sampling(len(varying), run.samples, run.policy.confirm, run.policy.alpha)
+    sampling = Sampling(len(varying), run.samples, run.policy.confirm, run.policy.level)
     if passes:
         history = max(len(passes) // len(rows), 1)
         sampling = replace(sampling, rate=sum(passes) / len(passes), history=history)

@@ -26,6 +26,7 @@ from agentevals_action.review.comparison.decision_rule import (
     find_lost_requirement,
     gates_kept,
 )
+from agentevals_action.review.comparison.increases import read_figure
 from agentevals_action.review.comparison.statistics import paired_difference
 
 _CHANGE_OF_FINDING = {
@@ -88,13 +89,8 @@ def compare_suite(
         if base
         else None,
         score=_difference(compared, lambda sample: sample.score),
-        cost=_difference(
-            compared, lambda sample: sample.trace_summary.cost_usd if sample.trace_summary else None
-        ),
-        duration=_difference(
-            compared,
-            lambda sample: sample.trace_summary.duration_ms if sample.trace_summary else None,
-        ),
+        cost=_difference(compared, lambda sample: read_figure(sample, "cost")),
+        duration=_difference(compared, lambda sample: read_figure(sample, "latency")),
     )
 
 

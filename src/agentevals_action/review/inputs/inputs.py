@@ -109,7 +109,7 @@ async def _read_head(request: ReviewRequest, configuration: ConfigurationFile) -
     checkout = await Checkout.at(
         folder, settings, configuration, environ, repository, is_commit=is_commit
     )
-    require_decidable(settings.samples, settings.confirm, settings.alpha)
+    require_decidable(settings.samples, settings.confirm, request.policy.level)
     if settings.min_pass_all is not None and settings.samples == 1:
         raise InvalidInput(
             "the input `min-pass-all` needs several samples of each test, and `samples` is 1",

@@ -196,6 +196,8 @@ class ReviewRequest:
             asks_person=bool(self.job.without_secrets),
             min_pass_all=settings.min_pass_all,
             judge_floor=settings.judge_floor,
+            max_cost_increase=settings.max_cost_increase,
+            max_latency_increase=settings.max_latency_increase,
         )
 
     @property

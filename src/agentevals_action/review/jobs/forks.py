@@ -56,7 +56,11 @@ def read_claims(job: Job, phase: FirstPhase, settings: Settings) -> RunResults:
     """The results of the first phase. AgentEvalsError when they cannot be used."""
     results = read_archive(phase.results())
     policy = Policy(
-        settings.fail_on or job.fail_on, settings.min_pass_rate, min_pass_all=settings.min_pass_all
+        settings.fail_on or job.fail_on,
+        settings.min_pass_rate,
+        min_pass_all=settings.min_pass_all,
+        max_cost_increase=settings.max_cost_increase,
+        max_latency_increase=settings.max_latency_increase,
     )
     run = results.run.model_copy(
         update={

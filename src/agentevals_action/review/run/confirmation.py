@@ -9,7 +9,7 @@ from functools import cache, partial
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.baseline import SAME_SERVICE
 from agentevals_action.model.comparison import Finding
-from agentevals_action.model.result import Key, SampleResult
+from agentevals_action.model.result import Key, SampleResult, TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports.terminal.progress import Progress
 from agentevals_action.results.build import extended
@@ -63,8 +63,9 @@ async def confirm(
     blocking = [key for key in blocking if key not in certain]
     if not suspects and not blocking:
         return head, base
-    sampler = _Sampler(inputs, executors, head, base, len({*suspects, *blocking}), progress)
-    level = None if settings.shard else settings.alpha / max(len(suspects), 1)
+    tests, subject = len({*suspects, *blocking}), "whose verdict dropped"
+    sampler = Sampler(inputs, executors, head, base, tests, progress, subject)
+    level = None if settings.shard else inputs.request.policy.level / max(len(suspects), 1)
     fresh = await sample_again(
         suspects.values(),
         blocking,
@@ -78,9 +79,9 @@ async def confirm(
     return _with_fresh(head, base, fresh)
 
 
-class _Sampler:
-    """Takes the fresh samples of tests of these results, and shows the progress for so many
-    tests."""
+class Sampler:
+    """Takes the fresh samples of tests of these results, and shows the progress for so many tests,
+    which are the `subject`."""
 
     def __init__(
         self,
@@ -90,7 +91,9 @@ class _Sampler:
         base: Rows,
         tests: int,
         progress: Progress,
+        subject: str,
     ) -> None:
+        self._subject, self._has_tree = subject, bool(inputs.base.sha)
         self._part, self._executors = inputs.part, executors
         self._head, self._base = head, base
         self._same_service = cache(partial(same_service, inputs))
@@ -105,16 +108,23 @@ class _Sampler:
         """Fresh samples of base, scored by head's evaluators. Raises AttemptError when base cannot
         run."""
         path, test = key
+        samples = await self._sample(self.suite_on_base(key), key, count)
+        now, before = self._head[key].fingerprint, self._base[key].fingerprint
+        if now and before and now.grading != before.grading:
+            return await self._executors.of(self._part.head[path]).score(test, samples)
+        return samples
+
+    def suite_on_base(self, key: Key) -> Suite:
+        """The suite of a test on base. Raises AttemptError when base cannot run."""
+        path, test = key
+        if not self._has_tree:
+            raise AttemptError("configuration", "base has stored results alone")
         suite = self._part.base.get(path)
         if suite is None:
             raise AttemptError("configuration", "the test is not on base")
         if test in self._same_service(path):
             raise AttemptError("configuration", SAME_SERVICE)
-        samples = await self._sample(suite, key, count)
-        now, before = self._head[key].fingerprint, self._base[key].fingerprint
-        if now and before and now.grading != before.grading:
-            return await self._executors.of(self._part.head[path]).score(test, samples)
-        return samples
+        return suite
 
     def settle(self) -> None:
         """Counts a test that has all its samples."""
@@ -128,7 +138,7 @@ class _Sampler:
 
     def _count(self, samples: int) -> None:
         self._samples += samples
-        self._progress.confirm(self._tests, self._settled, self._samples)
+        self._progress.confirm(self._tests, self._settled, self._samples, self._subject)
 
 
 def _blocking(head: Rows, fail_on: Collection[str]) -> list[Key]:
@@ -153,8 +163,13 @@ def _with_fresh(head: Rows, base: Rows, fresh: Mapping[Key, FreshSamples]) -> tu
         on_head[key] = extended(head[key], samples.head, samples.problem)
         if row := base.get(key):
             scored = extended(as_head_scores(row), samples.base, samples.base_problem)
-            on_base[key] = replace(row, by_head=scored) if row.by_head else scored
+            on_base[key] = replace_scored(row, scored)
     return on_head, on_base
+
+
+def replace_scored(base: TestResult, scored: TestResult) -> TestResult:
+    """A result of base with another one as head scores it."""
+    return replace(base, by_head=scored) if base.by_head else scored
 
 
 async def sample_again(

@@ -6,6 +6,8 @@ from agentevals_action.execution.executor import SuiteEnded, SuiteStarted
 from agentevals_action.reports.terminal import progress
 from tests.support import results
 
+SUBJECT = "whose verdict dropped"
+
 
 def test_lines__at_the_beginning_and_the_end_of_each_part(
     capsys: pytest.CaptureFixture[str],
@@ -15,9 +17,9 @@ def test_lines__at_the_beginning_and_the_end_of_each_part(
         shown.handle("base", SuiteStarted("EVAL.yaml", 1))
         for side in ("head", "base", "head"):
             shown.handle(side, results.result("a"))
-        shown.confirm(2, 0, 0)
+        shown.confirm(2, 0, 0, SUBJECT)
         for settled, samples in ((0, 3), (1, 3), (1, 8), (2, 8)):
-            shown.confirm(2, settled, samples)
+            shown.confirm(2, settled, samples, SUBJECT)
     assert capsys.readouterr().err.splitlines() == [
         "head: 2 of 2 tests, base: 1 of 1 test",
         "checking 2 tests whose verdict dropped …",

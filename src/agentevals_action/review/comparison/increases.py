@@ -1,0 +1,213 @@
+"""Whether the cost or the time of a suite rose by more than its limit, on the same tests, beyond
+noise. Pure."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from operator import attrgetter
+from random import Random
+from statistics import fmean, median
+
+from agentevals_action.formatting import counted, first_line, joined
+from agentevals_action.model.baseline import SAME_SERVICE
+from agentevals_action.model.comparison import Increase, Outcome, Rise, SuiteComparison
+from agentevals_action.model.result import SampleResult, TestResult
+from agentevals_action.model.run import Figure, Policy, RunSuite
+
+#: The result of a test on head, and on base.
+Pair = tuple[TestResult, TestResult]
+#: The figure of a test on base and on head.
+Point = tuple[float, float]
+#: The probability that an unchanged suite is sampled again, if its limit is 0: the fresh samples
+#: decide, and more suspicions would cost more of them.
+SUSPICION = 0.2
+#: Targets that a reason names.
+_TARGETS = 3
+#: Resamples of a bootstrap: at least so many, and so many of them below its bound.
+_RESAMPLES, _BELOW = 400, 20
+#: Digits to which ratios are compared.
+_DIGITS = 9
+
+
+def with_increases(
+    suites: Sequence[SuiteComparison], policy: Policy
+) -> tuple[SuiteComparison, ...]:
+    """The comparisons of suites with the conditions on their cost and time."""
+    return tuple(
+        replace(
+            suite,
+            increases=find_increases(
+                suite.run,
+                ((test.head, test.base) for test in suite.tests if test.head and test.base),
+                policy,
+                len(suites),
+            ),
+        )
+        for suite in suites
+    )
+
+
+def find_increases(
+    suite: RunSuite, results: Iterable[Pair], policy: Policy, suites: int
+) -> tuple[Increase, ...]:
+    """The conditions of one of so many suites, from its results on both sides. The tests count that
+    are scored and have the same question on both; without any there is no condition, unless base
+    should have had some: the repair of an invalid base must be able to merge."""
+    pairs = [pair for pair in results if _is_same_test(*pair)]
+    why = first_line(suite.base.problem) or (SAME_SERVICE if suite.base.same_service else "")
+    if not pairs and not why:
+        return ()
+    level = policy.level / suites
+    return tuple(
+        _compare(pairs, figure, limit, policy.confirm, level)
+        if pairs
+        else Increase(figure, limit, Outcome.INCONCLUSIVE, reason=why)
+        for figure, limit in policy.limits.items()
+    )
+
+
+def _is_same_test(head: TestResult, base: TestResult) -> bool:
+    now, before = head.fingerprint, base.fingerprint
+    is_same = not (now and before) or now.question == before.question
+    return is_same and head.verdict is not None and base.verdict is not None
+
+
+def _compare(
+    pairs: Sequence[Pair], figure: Figure, limit: float, confirm: int, level: float
+) -> Increase:
+    takes = (attrgetter("main_samples"), attrgetter("suite_samples"))
+    clusters, again = (_clusters(pairs, figure, take) for take in takes)
+    first = measure_rise(clusters, figure, limit, max(level, SUSPICION) if confirm else level)
+    fresh = measure_rise(again, figure, limit, level, SUSPICION)
+    errors = (sample.error for pair in pairs for row in pair for sample in row.suite_samples)
+    problem = next((error.message for error in errors if error), "")
+    on_head, on_base = (
+        _describe_unknown([pair[side] for pair in pairs], figure, name)
+        for side, name in enumerate(("head", "base"))
+    )
+    outcome, reason = _decide(first, fresh if confirm else first, problem, is_known=not on_head)
+    reason = "; ".join(filter(None, (reason, on_head, on_base)))
+    return Increase(figure, limit, outcome, first, fresh, reason)
+
+
+def _decide(
+    first: Rise | None, fresh: Rise | None, problem: str, *, is_known: bool
+) -> tuple[Outcome, str]:
+    """The outcome, and why it is unknown. A figure that is unknown on head might have decided
+    otherwise; one that is unknown on base alone is that of the change that makes it known."""
+    if first is None:
+        return Outcome.INCONCLUSIVE, "no test has it on both sides, and above 0 on base"
+    if first.exceeds is not False:
+        if first.exceeds and fresh and fresh.exceeds:
+            return Outcome.FAILED, ""
+        if fresh is None or problem:
+            why = problem or "no fresh samples were taken"
+            return Outcome.INCONCLUSIVE, f"it rose and could not be confirmed: {why}"
+        if fresh.exceeds is not False:
+            few = f"too few to show it ({counted(fresh.pairs, 'test')})"
+            return Outcome.INCONCLUSIVE, f"it rose, and the tests are {few}"
+    return (Outcome.PASSED if is_known else Outcome.INCONCLUSIVE), ""
+
+
+def needs_confirmation(found: Increase, *, is_part: bool) -> bool:
+    """Whether both sides are sampled again: it is, or may be, shown that the figure rose. A part of
+    the tests does not decide that, and needs the samples if it rose by more in this part."""
+    first = found.first
+    if first is None:
+        return False
+    return first.exceeds is not False or (is_part and first.low is not None)
+
+
+def read_figure(sample: SampleResult, figure: Figure) -> float | None:
+    """The cost of an attempt in US dollars, or its duration in milliseconds; None if unknown."""
+    trace = sample.trace_summary
+    if trace is None:
+        return None
+    return trace.cost_usd if figure == "cost" else trace.duration_ms
+
+
+def _mean(samples: Sequence[SampleResult], figure: Figure, *, is_whole: bool) -> float | None:
+    """The mean of the known figures; with `is_whole`, None if one is unknown."""
+    figures = [read_figure(sample, figure) for sample in samples]
+    known = [each for each in figures if each is not None]
+    return fmean(known) if known and (len(known) == len(figures) or not is_whole) else None
+
+
+def _clusters(
+    pairs: Sequence[Pair], figure: Figure, take: Callable[[TestResult], Sequence[SampleResult]]
+) -> Sequence[Sequence[Point]]:
+    """The figures of the tests with known ones on both sides. The turns of a conversation are one
+    cluster. What is unknown in a sample of head may be dear; base has a history with many."""
+    found: defaultdict[Hashable, list[Point]] = defaultdict(list)
+    for head, base in pairs:
+        now = _mean(take(head), figure, is_whole=True)
+        before = _mean(take(base), figure, is_whole=False)
+        if now is not None and before is not None:
+            found[head.conversation_id or ("", head.eval_id)].append((before, now))
+    return list(found.values())
+
+
+def measure_rise(
+    clusters: Sequence[Sequence[Point]],
+    figure: Figure,
+    limit: float,
+    level: float,
+    suspected: float = 1.0,
+) -> Rise | None:
+    """How much higher a figure is on head: the cost of all tests together, which is what is paid;
+    the median of the tests' ratios of durations, because a few that wait for a vendor take longer
+    by far, and would decide about a sum. None without a test, or if base has none above 0.
+
+    The bound is that of a one-sided percentile bootstrap (Efron and Tibshirani 1993, section 13.3)
+    over the clusters. Each of them rises by chance with a probability of 0.5; so few that all do
+    more often than at the `level` can show nothing. `suspected` is the probability that there is
+    something to confirm."""
+    measure = _STATISTICS[figure]
+    points = [*chain.from_iterable(clusters)]
+    ratio = measure(points) if points else math.inf
+    if math.isinf(ratio):
+        return None
+    found = Rise(len(points), ratio, None, exceeds=False)
+    if round(ratio - 1, _DIGITS) <= round(limit, _DIGITS):
+        return found
+    if suspected * 0.5 ** len(clusters) > level:
+        return replace(found, exceeds=None)
+    count = max(_RESAMPLES, math.ceil(_BELOW / level))
+    rng = Random(0)  # noqa: S311  # the same rows give the same decision
+    resampled = sorted(
+        measure([*chain.from_iterable(rng.choices(clusters, k=len(clusters)))])
+        for _ in range(count)
+    )
+    low = min(resampled[math.floor(level * (count + 1)) - 1], ratio)
+    return replace(found, low=low, exceeds=round(low - 1, _DIGITS) > round(limit, _DIGITS))
+
+
+def _ratio_of_sums(points: Sequence[Point]) -> float:
+    return _ratio(math.fsum(before for before, _ in points), math.fsum(now for _, now in points))
+
+
+def _median_ratio(points: Sequence[Point]) -> float:
+    return median(_ratio(before, now) for before, now in points)
+
+
+def _ratio(before: float, now: float) -> float:
+    return now / before if before else math.inf if now else 1.0
+
+
+_STATISTICS: Mapping[Figure, Callable[[Sequence[Point]], float]] = {
+    "cost": _ratio_of_sums,
+    "latency": _median_ratio,
+}
+
+
+def _describe_unknown(rows: Sequence[TestResult], figure: Figure, side: str) -> str:
+    """`unknown on head of 2 tests (target `default`: …)`; empty if it is known of all."""
+    unknown = [
+        row for row in rows if _mean(row.main_samples, figure, is_whole=side == "head") is None
+    ]
+    targets = dict.fromkeys(f"`{row.target}`" for row in unknown if row.target)
+    advice = ": give it a `price`" if figure == "cost" else ""
+    of = f" (target {joined([*targets][:_TARGETS])}{advice})" if targets else ""
+    return f"unknown on {side} of {counted(len(unknown), 'test')}{of}" if unknown else ""

@@ -1,0 +1,73 @@
+"""Samples the suites again whose cost or time rose by more than their limit, on both sides."""
+
+import asyncio
+from collections.abc import Sequence
+
+from agentevals_action.errors import AttemptError
+from agentevals_action.model.result import ErrorInfo, Key, SampleResult
+from agentevals_action.reports.terminal.progress import Progress
+from agentevals_action.results.build import with_suite_samples
+from agentevals_action.review.comparison.decision_rule import FIRST_SAMPLES, as_head_scores
+from agentevals_action.review.comparison.increases import find_increases, needs_confirmation
+from agentevals_action.review.inputs.inputs import ReviewInputs
+from agentevals_action.review.run.confirmation import Sampler, TakeSamples, replace_scored
+from agentevals_action.review.run.head_and_base import Rows, by_suite
+from agentevals_action.runners.executor import Executors
+
+
+async def confirm_increases(
+    inputs: ReviewInputs, executors: Executors, head: Rows, base: Rows, progress: Progress
+) -> tuple[Rows, Rows]:
+    """The results of both sides with fresh samples of all tests that are compared in a suite whose
+    cost or time rose by more than its limit."""
+    keys, confirm = _find_tests(inputs, head, base), inputs.request.settings.confirm
+    if not keys or not confirm:
+        return head, base
+    subject = "whose suite costs or takes more"
+    sampler = Sampler(inputs, executors, head, base, len(keys), progress, subject)
+    count = min(FIRST_SAMPLES, confirm)
+    async with asyncio.TaskGroup() as tasks:
+        running = {key: tasks.create_task(_sample(sampler, key, count)) for key in keys}
+    on_head, on_base = dict(head), dict(base)
+    for key, task in running.items():
+        taken = task.result()
+        on_head[key] = with_suite_samples(head[key], taken[0])
+        scored = with_suite_samples(as_head_scores(base[key]), taken[1])
+        on_base[key] = replace_scored(base[key], scored)
+    return on_head, on_base
+
+
+def _find_tests(inputs: ReviewInputs, head: Rows, base: Rows) -> Sequence[Key]:
+    """The tests with results on both sides of the suites whose rise has to be confirmed."""
+    suites, policy = inputs.facts.suites, inputs.request.policy
+    on_base, found = by_suite(base), list[Key]()
+    for path, rows in by_suite(head).items():
+        pairs = {
+            name: (row, as_head_scores(on_base[path][name]))
+            for name, row in rows.items()
+            if name in on_base.get(path, {})
+        }
+        suite = next(each for each in suites if each.path == path)
+        increases = find_increases(suite, pairs.values(), policy, len(suites))
+        is_part = bool(inputs.request.settings.shard)
+        if any(needs_confirmation(each, is_part=is_part) for each in increases):
+            found += [(path, name) for name in pairs]
+    return found
+
+
+async def _sample(
+    sampler: Sampler, key: Key, count: int
+) -> tuple[Sequence[SampleResult], Sequence[SampleResult]]:
+    """So many samples of a test on head and on base, at the same time, because a vendor is slower
+    at some times; an error in their place if base cannot take any."""
+
+    async def take(side: TakeSamples) -> Sequence[SampleResult]:
+        try:
+            sampler.suite_on_base(key)
+            return await side(key, count)
+        except AttemptError as error:
+            return [SampleResult(error=ErrorInfo(kind=error.kind, message=error.sentence))]
+
+    taken = await asyncio.gather(take(sampler.head), take(sampler.base))
+    sampler.settle()
+    return taken[0], taken[1]
