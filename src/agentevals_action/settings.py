@@ -120,10 +120,7 @@ def _variable_names(text: str) -> tuple[str, ...]:
 def _conditions(text: str) -> frozenset[str]:
     conditions = frozenset(items(text))
     if "pairwise" in conditions:
-        raise ValueError(
-            "take `pairwise` out: such a judge is shown and decides nothing, because no "
-            "calibration measures yet how it agrees with people"
-        )
+        raise ValueError("take `pairwise` out: judges of pairs are shown, and decide nothing")
     for condition in conditions - {*_CONDITIONS}:
         raise ValueError(_advise_choice(condition, _CONDITIONS))
     if not conditions or ("never" in conditions and len(conditions) > 1):

@@ -358,3 +358,48 @@ def test_calibrate__without_the_extra_one_sentence_says_how_to_install_it(tmp_pa
     assert done.returncode == 2
     assert "pip install 'agentevals-action[judges]'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+class PairJudge(OpenAIServer):
+    """Prefers the answer with the smaller number, slightly; always A where both are over 90."""
+
+    def reply(self, received: Received) -> Reply:
+        first, second = map(
+            int, re.findall(r"<answer [AB] \w+>\nanswer no\. (\d+)", received.prompt)
+        )
+        better = "A" if first < second or min(first, second) > 90 else "B"
+        reply = {"better": better, "by": "slightly", "reasoning": f"{first} against {second}"}
+        return Reply(text=json.dumps(reply), fields={"model": MODEL})
+
+
+PAIRS = {"type": "pairwise", "name": "better", "target": "judge"}
+
+
+def test_calibrate__a_judge_of_pairs_is_right_if_it_prefers_the_same_in_both_orders(
+    tmp_path: Path,
+) -> None:
+    labels = [
+        label("a", 1, "pass", other="answer no. 2"),
+        label("b", 4, "fail", other="answer no. 3"),
+        label("c", 5, "fail", other="answer no. 6"),  # it is wrong
+        label("d", 91, "pass", other="answer no. 92"),  # a flip
+        label("d", 92, "fail", other="answer no. 91"),  # a flip, too
+    ]
+    with PairJudge() as server:
+        scored = {"type": "contains", "value": "answer"}
+        done = calibrate(write(tmp_path, server.url, labels, scored, PAIRS), "--samples", "2")
+        assert len(server.requests) == 20
+    assert done.code == 0, done.err
+    (judge,) = read(tmp_path)
+    assert (judge.type, judge.evaluators, judge.passes, judge.fails) == (
+        "pairwise",
+        ("better",),
+        2,
+        3,
+    )
+    assert judge.agreement
+    assert judge.agreement.value == 0.4
+    assert "judges disagree with people about 3 of 5 answers" in done.out
+    assert "91 against 92; 92 against 91" in done.out
+    shown = command.run(tmp_path, "explain", "a", "EVAL.yaml", env=ENV)
+    assert "better: 'calibrated on" in shown.out, shown.out + shown.err

@@ -152,8 +152,7 @@ def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> Non
         (
             "fail_on",
             "gates,pairwise",
-            "take `pairwise` out: such a judge is shown and decides nothing, because no "
-            "calibration measures yet how it agrees with people",
+            "take `pairwise` out: judges of pairs are shown, and decide nothing",
         ),
         ("baseline_branch", "a..b", "write the name of a branch"),
         ("baseline_branch", "-x", "write the name of a branch"),

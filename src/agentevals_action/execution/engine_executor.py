@@ -13,6 +13,7 @@ from agentevals_action.execution.engine import Engine
 from agentevals_action.execution.executor import (
     AttemptStarted,
     Emit,
+    Pair,
     SuiteExecutor,
     SuiteResults,
     SuiteStarted,
@@ -157,11 +158,11 @@ class EngineExecutor(SuiteExecutor):
                 scored.append(stored)
         return without_secrets(scored)
 
-    async def compare(self, test: str, head: SampleResult, base: SampleResult) -> SampleResult:
+    async def compare(self, test: str, pair: Pair, number: int = 0) -> SampleResult:
         """The answers of two samples of a test, compared."""
         async with self._attempts.slots:
-            attempt = Attempt(self.suite, self._tests[test], 0)
-            return without_secrets(await self._attempts.compare(attempt, head, base))
+            attempt = Attempt(self.suite, self._tests[test], number)
+            return without_secrets(await self._attempts.compare(attempt, *pair))
 
     def error_row(self, test: str, error: ErrorInfo) -> TestResult:
         """The result of a test that did not run."""

@@ -40,6 +40,8 @@ class SuiteEnded:
 #: What happens while a suite runs. A result contains no secret.
 Event = SuiteStarted | AttemptStarted | TestResult | SuiteEnded
 Emit = Callable[[Event], None]
+#: A sample of head and one of base, whose answers are compared.
+Pair = tuple[SampleResult, SampleResult]
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,10 @@ class SuiteExecutor(ABC):
         called; samples without an answer and without an error are left out. AttemptError if the
         tree cannot be prepared for a program that scores."""
 
-    async def compare(self, test: str, head: SampleResult, base: SampleResult) -> SampleResult:  # noqa: ARG002  # for subclasses
+    async def compare(self, test: str, pair: Pair, number: int = 0) -> SampleResult:  # noqa: ARG002  # for subclasses
         """The answers of two samples of a test, compared by the evaluators of this suite that do
-        so: its `evaluator_results`. TypeError: the suite of a runner has none."""
+        so: its `evaluator_results`. `number` is that of a comparison of the same answers, from 0.
+        TypeError: the suite of a runner has none."""
         raise TypeError(f"{self.name} cannot compare the answers of {test}")
 
     @abstractmethod

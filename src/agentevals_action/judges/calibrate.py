@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agentevals_action.errors import InvalidInput
+from agentevals_action.evaluators.judges.pairwise import Pairwise
 from agentevals_action.evaluators.judges.rubric import Rubric
 from agentevals_action.execution.executor import SuiteExecutor
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.formatting import counted
-from agentevals_action.judges.labels import answer_digest, list_judges
+from agentevals_action.judges.labels import answer_digest, list_measured
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.judge import (
@@ -18,7 +19,13 @@ from agentevals_action.model.judge import (
     JudgeCalibration,
     Label,
 )
-from agentevals_action.model.result import EvaluatorResult, Key, SampleResult, TestResult
+from agentevals_action.model.result import (
+    EvaluatorResult,
+    Key,
+    SampleResult,
+    TestResult,
+    preferred_sides,
+)
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.usage import Spending
 from agentevals_action.targets.message_texts import prompt_text
@@ -51,11 +58,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class LabelledAnswer:
-    """An answer to a test, with the labels that count."""
+    """An answer to a test, with the labels that count; `other` is one that it is compared with."""
 
     test: Key
     sample: SampleResult
     labels: tuple[Label, ...]
+    other: SampleResult | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +130,12 @@ def find_answers(
         number = counted(len(errors), "labelled answer")
         raise InvalidInput(f"{number} could not be found", errors=list(map(str, errors)))
     return tuple(
-        LabelledAnswer(test, _sample(own[0].answer, by_digest.get(digest)), tuple(own))
+        LabelledAnswer(
+            test,
+            _sample(own[0].answer, by_digest.get(digest)),
+            tuple(own),
+            None if own[0].other is None else _sample(own[0].other, None),
+        )
         for (test, digest), own in found.items()
     )
 
@@ -151,7 +164,7 @@ class LabelledJudges:
     def _reduced(self, suite: Suite) -> Iterable[Test]:
         for test in suite.tests:
             if paths := self._paths.get((suite.path, test.id)):
-                judges = [list_judges(test)[path] for path in paths]
+                judges = [list_measured(test)[path] for path in paths]
                 # A prompt may read the criteria of the test's own rubric.
                 read = [each for each in test.evaluators if each.origin == "rubrics"]
                 others = [each for each in read if each not in judges]
@@ -173,25 +186,27 @@ class LabelledJudges:
         async def ask_about(answer: LabelledAnswer) -> Sequence[JudgedAnswer]:
             suite = suites[answer.test[0]]
             test = next(test for test in suite.tests if test.id == answer.test[1])
-            scored = await executor(suite).score(test.id, [answer.sample] * samples)
+            scored, kind = await _judge(executor(suite), test, answer, samples)
             done(scored)
             paths = list(self._paths[answer.test])
             judged = []
             for label in answer.labels:
-                place = paths.index(label.evaluator)
-                evaluator = test.evaluators[place]
+                evaluator = test.evaluators[paths.index(label.evaluator)]
+                place = kind.index(evaluator)
                 targets = suite.find_judges(evaluator, suite.find_agent(test))
                 judged.append(
                     JudgedAnswer(
                         label,
                         prompt_text(test.input),
                         _criteria(test, evaluator, label),
-                        answer.sample.candidate_answer,
+                        _shown_answer(answer),
                         fingerprints.judge_key(suite, test, evaluator),
                         evaluator,
                         ", ".join(target.name for target in targets),
                         tuple(
-                            read_opinion(each, found, evaluator, label.criterion)
+                            _read_preference(each, found, label)
+                            if answer.other
+                            else read_opinion(each, found, evaluator, label.criterion)
                             for each in scored
                             for found in (each.evaluator_results[place : place + 1] or (None,))
                         ),
@@ -204,8 +219,41 @@ class LabelledJudges:
         return [judged for task in running for judged in task.result()]
 
 
+async def _judge(
+    executor: SuiteExecutor, test: Test, answer: LabelledAnswer, samples: int
+) -> tuple[Sequence[SampleResult], Sequence[Evaluator]]:
+    """What the judges say so many times, and the evaluators that these are."""
+    if answer.other is None:
+        return await executor.score(test.id, [answer.sample] * samples), test.scoring
+    compared = [
+        await executor.compare(test.id, (answer.sample, answer.other), number)
+        for number in range(samples)
+    ]
+    return compared, test.comparing
+
+
+def _shown_answer(answer: LabelledAnswer) -> str:
+    other = f"\n\nor:\n{answer.other.candidate_answer}" if answer.other else ""
+    return f"{answer.sample.candidate_answer}{other}"
+
+
+def _read_preference(sample: SampleResult, result: EvaluatorResult | None, label: Label) -> Opinion:
+    """Whether the judge prefers the first answer in both orders, much or slightly. Where it prefers
+    none in both, it is not right, whatever people prefer."""
+    if result is None or result.score is None:
+        error = result.error if result else sample.error
+        return Opinion(None, None, error.message if error else "there is no score")
+    sides = preferred_sides(result)
+    passes = 1 in sides if sides in ({1}, {-1}) else not label.passes
+    reason = "; ".join(order.reasoning for order in result.evaluator_results if order.reasoning)
+    models = result.judge.models if result.judge else ()
+    return Opinion(passes, result.score, reason or result.reasoning, models)
+
+
 def _criteria(test: Test, evaluator: Evaluator, label: Label) -> str:
     """What is asked about the answer to a test."""
+    if isinstance(evaluator, Pairwise) and evaluator.criteria:
+        return evaluator.criteria
     criteria = evaluator.rubrics if isinstance(evaluator, Rubric) else ()
     asked = [each.outcome for each in criteria if label.criterion in ("", each.name)]
     return "; ".join(asked) or test.criteria or ""

@@ -10,7 +10,7 @@ from agentevals_action.evaluators.judges.llm_judge import LlmJudge
 from agentevals_action.evaluators.judges.rubric import Criterion, Rubric
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.judges.calibrate import Opinion, read_opinion
-from agentevals_action.judges.labels import answer_digest, list_judges, text_digest
+from agentevals_action.judges.labels import answer_digest, list_judges, list_measured, text_digest
 from agentevals_action.model.judge import Label, Labels
 from agentevals_action.model.judge_rule import Floor
 from agentevals_action.model.result import SampleResult, TestResult, as_declared, by_path
@@ -123,7 +123,7 @@ def count_labels(
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for label in labels.counted:
         suite, test = tests[label.suite, label.test]
-        key = fingerprints.judge_key(suite, test, list_judges(test)[label.evaluator])
+        key = fingerprints.judge_key(suite, test, list_measured(test)[label.evaluator])
         counts[key]["pass" if label.passes else "fail"] += 1
     return counts
 

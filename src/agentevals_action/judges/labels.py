@@ -50,6 +50,11 @@ def list_judges(test: Test) -> Mapping[str, LlmJudge | Rubric]:
     }
 
 
+def list_measured(test: Test) -> Mapping[str, Evaluator]:
+    """These, and those that compare two answers, by their names."""
+    return {**list_judges(test), **{each.name: each for each in test.comparing}}
+
+
 def _with_paths(evaluator: Evaluator, above: str) -> Iterator[tuple[str, Evaluator]]:
     path = gate_path(above, evaluator.name) if above else evaluator.name
     yield path, evaluator
@@ -125,10 +130,14 @@ class _LabelReader:
             advice = did_you_mean(label.test, self._tests[suite], "correct it or remove the label")
             reader.error(places["test"], f"{suite} has no test `{label.test}`", advice)
             return
-        judges = list_judges(test)
+        is_pair = label.other is not None
+        judges = {
+            path: judge for path, judge in list_measured(test).items() if judge.compares is is_pair
+        }
         path = label.evaluator or (next(iter(judges)) if len(judges) == 1 else "")
         if path not in judges:
-            named = f"no judge `{path}`" if path else f"{len(judges) or 'no'} judges"
+            of = " of pairs" if is_pair else ""
+            named = f"no judge{of} `{path}`" if path else f"{len(judges) or 'no'} judges{of}"
             otherwise = f"write {join_choices(judges)}" if judges else "remove the label"
             place = places.get("evaluator", label.location)
             problem = f"the test `{test.id}` has {named}"
@@ -142,8 +151,9 @@ class _LabelReader:
             advice = did_you_mean(label.criterion, criteria, otherwise)
             reader.error(places["criterion"], problem, advice)
             return
-        digest = label.digest or text_digest(label.answer or "")
-        yield label.model_copy(update={"suite": suite, "evaluator": path, "digest": digest})
+        shown = label.digest or text_digest(label.answer or "")
+        shown = digest([shown, label.other], is_ordered=True) if is_pair else shown
+        yield label.model_copy(update={"suite": suite, "evaluator": path, "digest": shown})
 
     def _find_suite(self, file: PurePosixPath) -> str:
         """The suite of the same name beside a file, or the only one; empty if there are several."""

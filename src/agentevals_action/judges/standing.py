@@ -8,7 +8,7 @@ from agentevals_action.errors import InvalidInput
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.formatting import joined, percent
 from agentevals_action.judges.calibration_file import parse_calibration
-from agentevals_action.judges.labels import list_judges
+from agentevals_action.judges.labels import list_measured
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.judge import CALIBRATION_FILE, Calibration, Metric
 from agentevals_action.model.judge_rule import JudgeRule
@@ -47,7 +47,7 @@ class Standings:
         """The standing of the judges of a test, by their paths in results."""
         return {
             path: self._describe(self._fingerprints.judge_key(suite, test, judge))
-            for path, judge in list_judges(test).items()
+            for path, judge in list_measured(test).items()
         }
 
     def _describe(self, key: str) -> str:

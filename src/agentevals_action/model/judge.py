@@ -56,6 +56,11 @@ class Label(FileModel):
         description="In place of `answer`, the digest of an answer that results have, 64 "
         "hexadecimal digits.",
     )
+    other: str | None = Field(
+        default=None,
+        description="The text of a second answer, for a judge of pairs: `pass` says that `answer` "
+        "is the better one, `fail` that this is.",
+    )
     evaluator: NonEmpty = Field(
         default="",
         description="The name of the judge, `composite/judge` of one inside another. By default "
@@ -81,6 +86,8 @@ class Label(FileModel):
             has = "neither `answer` nor" if self.answer is None else "both `answer` and"
             advice = "write the text of the answer, or the digest of a stored one"
             raise ValueError(f"it has {has} `digest`; {advice}")
+        if self.other is not None and self.answer is None:
+            raise ValueError("it has `other` and no `answer`; write the texts of both answers")
         return self
 
     @property

@@ -102,6 +102,13 @@ def by_path(results: Sequence[EvaluatorResult], above: str = "") -> dict[str, Ev
     return found
 
 
+def preferred_sides(result: EvaluatorResult) -> frozenset[int]:
+    """What a pairwise evaluator prefers in its two orders: 1 head's answer, -1 base's, 0 neither.
+    Several are a flip: the judge judges the place of an answer."""
+    scores = (order.score for order in result.evaluator_results)
+    return frozenset((score > 0.5) - (score < 0.5) for score in scores if score is not None)
+
+
 def passed_by_name(results: Sequence[EvaluatorResult]) -> dict[str, bool | None]:
     """Whether evaluators passed, those inside others too."""
     return {path: result.passed for path, result in by_path(results).items() if not result.advisory}

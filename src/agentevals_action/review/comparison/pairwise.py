@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from agentevals_action.model.comparison import PairwiseComparison, SuiteComparison
-from agentevals_action.model.result import EvaluatorResult, TestResult
+from agentevals_action.model.result import EvaluatorResult, TestResult, preferred_sides
 from agentevals_action.model.run import Policy
 from agentevals_action.review.comparison.statistics import sign_test
 
@@ -46,7 +46,7 @@ def count_pairs(
     for turns in scored.values():
         net = sum((each.score == 1) - (each.score == 0) for each in turns)
         counts["wins" if net > 0 else "losses" if net < 0 else "ties"] += 1
-        counts["flips"] += net == 0 and any(map(is_flip, turns))
+        counts["flips"] += net == 0 and any(len(preferred_sides(each)) > 1 for each in turns)
     wins, losses = counts["wins"], counts["losses"]
     return PairwiseComparison(
         name,
@@ -61,9 +61,3 @@ def count_pairs(
         not_judged=tuple(row.eval_id for row, result in pairs if result.score is None),
         problem=next((each.error.message for _, each in pairs if each.error), ""),
     )
-
-
-def is_flip(result: EvaluatorResult) -> bool:
-    """Whether the judge says something else in each order: it judges the place of an answer."""
-    scores = [order.score for order in result.evaluator_results if order.score is not None]
-    return len({(score > 0.5) - (score < 0.5) for score in scores}) > 1

@@ -26,16 +26,16 @@ async def compare_answers(
         if (now := _first_answer(head[key])) and (before := _first_answer(base[key]))
     }
 
-    async def compare(key: Key, now: SampleResult, before: SampleResult) -> TestResult:
+    async def compare(key: Key) -> TestResult:
         nonlocal done
-        pair = await executors.of(suites[key[0]]).compare(key[1], now, before)
+        pair = await executors.of(suites[key[0]]).compare(key[1], pairs[key])
         done += 1
         progress.compare(len(pairs), done)
         spent = total_spending((head[key].spent, pair.spent))
         return replace(head[key], pairs=(pair,), spent=spent)
 
     async with asyncio.TaskGroup() as tasks:
-        running = {key: tasks.create_task(compare(key, *pair)) for key, pair in pairs.items()}
+        running = {key: tasks.create_task(compare(key)) for key in pairs}
     return {**head, **{key: task.result() for key, task in running.items()}}
 
 

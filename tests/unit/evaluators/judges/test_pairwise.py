@@ -10,9 +10,8 @@ import pytest
 
 from agentevals_action.model.evaluator import Ask, Evaluator
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.result import EvaluatorResult
+from agentevals_action.model.result import EvaluatorResult, preferred_sides
 from agentevals_action.model.trace import Trace
-from agentevals_action.review.comparison.pairwise import is_flip
 from agentevals_action.targets.message_texts import prompt_text
 from tests.support import cases, suites
 
@@ -58,7 +57,7 @@ def test_preference__is_much_better_in_both_orders(
     result = compared(ask)
     assert (result.score, result.error) == (score, None)
     assert [order.score for order in result.evaluator_results] == orders
-    assert not is_flip(result)
+    assert len(preferred_sides(result)) == 1
     assert result.judge
     assert result.judge.models == ("judge-1",)
 
@@ -69,7 +68,7 @@ def test_preference__is_much_better_in_both_orders(
 def test_preference__for_a_place_is_a_flip(replies: tuple[str, str]) -> None:
     result = compared(cases.replying(*replies))
     assert result.score == 0.5
-    assert is_flip(result)
+    assert len(preferred_sides(result)) == 2
 
 
 def test_equal_answers__cost_no_call() -> None:
