@@ -198,6 +198,19 @@ def test_calibrate__max_cost_usd_holds(tmp_path: Path) -> None:
     assert "`max-cost-usd` ($0.0001) is reached" in done.err
 
 
+def test_calibrate__with_a_cache_it_asks_only_what_is_new(tmp_path: Path) -> None:
+    options = ("--cache", "on", "--cache-dir", "replies", "--samples", "2")
+    labels = [label("a", 0, "pass"), label("b", 1, "pass"), label("c", 2, "fail")]
+    with Judge({0: [1.0], 1: [1.0, 0.0], 2: [0.0]}) as server:
+        first = calibrate(write(tmp_path, server.url, labels[:2]), *options)
+        asked = len(server.requests)
+        second = calibrate(write(tmp_path, server.url, labels), *options)
+        more = len(server.requests) - asked
+    assert (first.code, second.code, asked, more) == (0, 0, 4, 2), second.err
+    (judge,) = read(tmp_path)
+    assert judge.unstable == pytest.approx(1 / 3, abs=1e-4)  # a repeated judgement is its own
+
+
 def test_calibrate__criteria_of_a_rubric_are_measured_one_by_one(tmp_path: Path) -> None:
     labels = [
         label(test, number, verdict, evaluator="all/form", criterion=criterion)
