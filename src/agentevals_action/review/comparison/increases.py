@@ -55,7 +55,7 @@ def find_increases(
     """The conditions of one of so many suites, from its results on both sides. The tests count that
     are scored and have the same question on both; without any there is no condition, unless base
     should have had some: the repair of an invalid base must be able to merge."""
-    pairs = [pair for pair in results if _is_same_test(*pair)]
+    pairs = [pair for pair in results if is_same_test(*pair)]
     why = first_line(suite.base.problem) or (SAME_SERVICE if suite.base.same_service else "")
     if not pairs and not why:
         return ()
@@ -68,7 +68,8 @@ def find_increases(
     )
 
 
-def _is_same_test(head: TestResult, base: TestResult) -> bool:
+def is_same_test(head: TestResult, base: TestResult) -> bool:
+    """Whether results are scored, and have the same question."""
     now, before = head.fingerprint, base.fingerprint
     is_same = not (now and before) or now.question == before.question
     return is_same and head.verdict is not None and base.verdict is not None

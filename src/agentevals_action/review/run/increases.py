@@ -8,7 +8,11 @@ from agentevals_action.model.result import ErrorInfo, Key, SampleResult
 from agentevals_action.reports.terminal.progress import Progress
 from agentevals_action.results.build import with_suite_samples
 from agentevals_action.review.comparison.decision_rule import FIRST_SAMPLES, as_head_scores
-from agentevals_action.review.comparison.increases import find_increases, needs_confirmation
+from agentevals_action.review.comparison.increases import (
+    find_increases,
+    is_same_test,
+    needs_confirmation,
+)
 from agentevals_action.review.inputs.inputs import ReviewInputs
 from agentevals_action.review.run.confirmation import Sampler, TakeSamples, replace_scored
 from agentevals_action.review.run.head_and_base import Rows, by_suite
@@ -45,7 +49,7 @@ def _find_tests(inputs: ReviewInputs, head: Rows, base: Rows) -> Sequence[Key]:
         pairs = {
             name: (row, as_head_scores(on_base[path][name]))
             for name, row in rows.items()
-            if name in on_base.get(path, {})
+            if name in on_base.get(path, {}) and is_same_test(row, on_base[path][name])
         }
         suite = next(each for each in suites if each.path == path)
         increases = find_increases(suite, pairs.values(), policy, len(suites))
