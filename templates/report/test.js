@@ -25,7 +25,7 @@ function section(heading, ...content) {
 function failure(error) {
   return error.kind === "target" ? "the agent failed" : data.errorKinds[error.kind] ?? error.kind;
 }
-const errorNodes = (error) => [element("p", { class: "bad" }, failure(error)), element("pre", { class: "error", tabindex: "0" }, error.message)];
+const errorNodes = (error) => error.kind === "advisory" ? [element("p", { class: "muted" }, `${failure(error)}: ${error.message}`)] : [element("p", { class: "bad" }, failure(error)), element("pre", { class: "error", tabindex: "0" }, error.message)];
 
 /** The samples of both sides that are shown: the chosen ones, else those with the verdict. */
 function chosenSamples(test, state = {}) {

@@ -9,7 +9,13 @@ from playwright.sync_api import Browser as Chromium
 
 from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import Review
-from agentevals_action.model.result import ErrorInfo, EvaluatorResult, Fingerprint, TestResult
+from agentevals_action.model.result import (
+    ErrorInfo,
+    EvaluatorResult,
+    Fingerprint,
+    JudgeRecord,
+    TestResult,
+)
 from agentevals_action.reports.page.layout import TEXT
 from agentevals_action.reports.page.report_page import report_page
 from agentevals_action.reports.view.build import build_view
@@ -54,6 +60,34 @@ def _of_one(head: TestResult, base: TestResult | None = None) -> Review:
 def _opened_test(browser: Window, folder: Path, review: Review, id: str) -> None:
     browser.open(_written(folder, review), f"#test/evals%2Fsupport%2FEVAL.yaml/{id}")
     browser.expect("#test h1", [id])
+
+
+def test_advisory_judge__is_marked_with_its_reason(browser: Window, tmp_path: Path) -> None:
+    judge = EvaluatorResult(
+        name="tone",
+        type="llm_judge",
+        score=0.1,
+        passed=False,
+        misses=("it is rude",),
+        judge=JudgeRecord(key="a" * 64, models=("m-1",)),
+        advisory="it is <b>not calibrated</b>",
+    )
+    word = EvaluatorResult(name="word", type="contains", score=1.0, passed=True)
+    made = reviews.result("greets")
+    samples = tuple(replace(sample, evaluator_results=(word, judge)) for sample in made.samples)
+    _opened_test(
+        browser,
+        tmp_path,
+        _of_one(replace(made, samples=samples, evaluator_results=(word, judge))),
+        "greets",
+    )
+    shown = browser.run("document.querySelector('#test').textContent")
+    assert "tone (llm_judge) ✗ 0.10 (advisory)" in shown
+    assert "Advisory, decides nothing: it is <b>not calibrated</b>" in shown
+    assert not browser.texts("#test .facts .bad")  # no reason of a failure
+    browser.run("location.hash = ''")
+    overview = browser.run("document.querySelector('#overview').textContent")
+    assert "The judge tone (m-1) is advisory: it is <b>not calibrated</b>" in overview
 
 
 def _review() -> Review:

@@ -4,11 +4,14 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentevals_action.errors import InvalidInput
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.judge import CALIBRATION_FILE, Calibration
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
 from agentevals_action.suites.documents.json_reader import read_json
+from agentevals_action.suites.documents.yaml_reader import MAX_BYTES
 from agentevals_action.suites.reading import FileReader
+from agentevals_action.system.files.regular_files import is_present, read_regular
 from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.validation.field_errors import describe_value
 
@@ -21,6 +24,18 @@ class CalibrationContent:
 
     calibration: Calibration | None
     errors: tuple[Diagnostic, ...] = ()
+
+
+def read_calibration(file: Path) -> bytes | None:
+    """The bytes of the file of a checkout (its path absolute), None without one. InvalidInput if
+    they cannot be read."""
+    if not is_present(file):
+        return None
+    try:
+        return read_regular(file, MAX_BYTES + 1)
+    except OSError as error:
+        problem = f"{file} cannot be read: {error.strerror}"
+        raise InvalidInput(problem, "replace it by a regular file") from None
 
 
 def parse_calibration(data: bytes, path: str = CALIBRATION_FILE) -> CalibrationContent:

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from functools import cache, partial
 from typing import get_args
 
-from agentevals_action.errors import InvalidInput
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.formatting import joined, percent
-from agentevals_action.judges.calibration_file import parse_calibration
+from agentevals_action.judges.calibration_file import parse_calibration, read_calibration
 from agentevals_action.judges.labels import list_measured
 from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.judge import CALIBRATION_FILE, Calibration, Metric
@@ -15,8 +14,6 @@ from agentevals_action.model.judge_rule import JudgeRule
 from agentevals_action.model.result import JudgeRecord
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.suites.checkout import Checkout
-from agentevals_action.suites.documents.yaml_reader import MAX_BYTES
-from agentevals_action.system.files.regular_files import is_present, read_regular
 from agentevals_action.targets.variables import read_variables
 
 #: The standing of a judge that the calibration does not know.
@@ -34,12 +31,7 @@ class Standings:
         variables = cache(partial(read_variables, checkout.environ))
         self._fingerprints = Fingerprints(checkout.settings.watch_rules, variables)
         path = checkout.below / CALIBRATION_FILE
-        if is_present(path):
-            try:
-                data = read_regular(path, MAX_BYTES + 1)
-            except OSError as error:
-                problem = f"{path} cannot be read: {error.strerror}"
-                raise InvalidInput(problem, "replace it by a regular file") from None
+        if (data := read_calibration(path)) is not None:
             content = parse_calibration(data, path.relative_to(checkout.root).as_posix())
             self._calibration, self.errors = content.calibration, content.errors
 

@@ -51,7 +51,7 @@ def advisory_judges(review: Review) -> tuple[AdvisoryJudge, ...]:
 def describe_judge(judge: AdvisoryJudge) -> str:
     """Why it is advisory, and what it would have said, in one line."""
     names, models = (
-        joined([f"`{plain(name, 80)}`" for name in own]) for own in (judge.names, judge.models)
+        ", ".join(f"`{plain(name, 80)}`" for name in own) for own in (judge.names, judge.models)
     )
     numbers = (judge.passed, "pass"), (judge.failed, "fail"), (judge.errored, "could not be judged")
     said = joined([f"{number:,} {verdict}" for number, verdict in numbers if number])

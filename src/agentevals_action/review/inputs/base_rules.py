@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentevals_action.errors import AttemptError, GitError, InvalidInput
-from agentevals_action.judges.calibration_file import parse_calibration
+from agentevals_action.judges.calibration_file import parse_calibration, read_calibration
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.judge import CALIBRATION_FILE
 from agentevals_action.model.judge_rule import ALL_DECIDE, CALIBRATION_ADVICE, JudgeRule
@@ -20,7 +20,6 @@ from agentevals_action.reports.markdown import texts as markdown
 from agentevals_action.review.inputs.base_tree import Base
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.suites.configuration_file import read_quarantines
-from agentevals_action.suites.documents.yaml_reader import MAX_BYTES
 from agentevals_action.suites.find import FOLDER
 from agentevals_action.suites.targets_file import (
     NAME,
@@ -29,7 +28,6 @@ from agentevals_action.suites.targets_file import (
     read_targets_above,
 )
 from agentevals_action.system.files.paths import Folder
-from agentevals_action.system.files.regular_files import read_regular
 from agentevals_action.targets.calls.client import resolve_target
 from agentevals_action.targets.calls.permissions import Permissions, used_variables
 from agentevals_action.targets.variables import read_variables
@@ -110,7 +108,7 @@ async def choose_judge_rule(checkout: Checkout, base: Base, event: str) -> Chose
     if not floor:
         return ChosenRule()
     path, of = file.relative_to(checkout.root).as_posix(), ""
-    head = content = await asyncio.to_thread(_read_calibration, file)
+    head = content = await asyncio.to_thread(read_calibration, file)
     if event != "push" and base.exists:
         if base.sha is None or checkout.repository is None:
             problem = f"`{path}` of base states which judges decide, and base could not be obtained"
@@ -134,17 +132,6 @@ async def choose_judge_rule(checkout: Checkout, base: Base, event: str) -> Chose
         problem = f"the calibration{of} is invalid: {found.errors[0]}"
         warnings += () if errors else found.errors
     return ChosenRule(JudgeRule(floor, found.calibration, problem), tuple(errors), tuple(warnings))
-
-
-def _read_calibration(file: Path) -> bytes | None:
-    """The content of head's file, None if there is none. InvalidInput if it cannot be read."""
-    try:
-        return read_regular(file, MAX_BYTES + 1)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        problem = f"{file.name} cannot be read: {error.strerror}"
-        raise InvalidInput(problem, "correct or delete it, or leave out `judge-floor`") from None
 
 
 def read_permissions(checkout: Checkout, base: Base) -> Permissions:
