@@ -18,6 +18,7 @@ from tests.support.runner_gate import RunnerGate, opened
 FLOOR = {"judge-floor": "specificity:0.7"}
 AGENT = 'read name; echo "Good day, $name."\n'
 RUDE = {"agent.sh": AGENT.replace("Good day", "Yo")}
+HEY = {"agent.sh": AGENT.replace("Good day", "Hey")}
 SILENT = {"agent.sh": "read name; echo Yo\n"}
 #: A gate of a word, with a judge beside it.
 MIXED = (
@@ -71,12 +72,17 @@ class Judge:
 
 
 @contextmanager
-def serve(name: str = "served-1") -> Iterator[OpenAIServer]:
-    kind, rude = (
-        Reply(text=json.dumps({"score": score, "misses": misses}), fields={"model": name})
-        for score, misses in ((1, []), (0, ["it is rude"]))
-    )
-    with OpenAIServer({"Good day": kind, "Yo": rude}) as server:
+def serve() -> Iterator[OpenAIServer]:
+    """The model; about `Hey`, another one replies."""
+    replies = {
+        words: Reply(text=json.dumps({"score": score, "misses": misses}), fields={"model": name})
+        for words, score, misses, name in (
+            ("Good day", 1, [], "served-1"),
+            (r"\bYo\b", 0, ["it is rude"], "served-1"),
+            ("Hey", 0, ["it is rude"], "served-2"),
+        )
+    }
+    with OpenAIServer(replies) as server:
         yield server
 
 
@@ -247,6 +253,32 @@ def test_calibration__of_another_model_does_not_hold(tmp_path: Path, judge: Judg
         assert done.code == 0, done.log
         assert "`served-1` judged, and" in gate.comments()[0]
         assert "<b>" not in gate.comments()[0].replace("`older-<b>`", "")
+
+
+#: The change, the exit code, and words of the comment.
+FLIPS: Mapping[str, tuple[Files, int, str]] = {
+    "it passes without the judge": (HEY, 0, "`kind` decides on one side alone"),
+    "it fails without the judge": (
+        {"agent.sh": "read name; echo Hey\n"},
+        3,
+        "1 test failed and has no result on base",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLIPS)
+def test_model__that_replies_on_one_side_alone_makes_a_test_incomparable(
+    tmp_path: Path, judge: Judge, name: str
+) -> None:
+    change, code, words = FLIPS[name]
+    judge.tests = (MIXED.replace(", required: true", ""),)
+    base = judge.base(**{"calibration.json": judge.calibration(0.9)})
+    with opened(tmp_path, base, change) as gate:
+        done = gate.finish(inputs=FLOOR)
+        assert done.code == code, done.log
+        assert gate.changes() == {"greets": "notComparable"}
+        assert words in gate.comments()[0], gate.comments()[0]
+        assert "`served-2` judged, and `served-1` was calibrated" in gate.comments()[0]
 
 
 def test_prompt__that_the_change_edits_is_not_calibrated(tmp_path: Path, judge: Judge) -> None:

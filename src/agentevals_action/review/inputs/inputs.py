@@ -146,6 +146,9 @@ async def _read_inputs(
     change = await read_change(head, base, commit, everything=job.select == "all")
     template, notices = await choose_template(checkout, base, job.event)
     judges = await choose_judge_rule(checkout, base, job.event)
+    if run and judges.errors:
+        problem = "the calibration of the judges is invalid, nothing was run"
+        raise InvalidInput(problem, errors=tuple(map(str, judges.errors)))
     acceptance = None
     if settings.shard is None:  # the merge asks
         acceptance = await asyncio.to_thread(request.host.acceptance, settings.accept_label)
