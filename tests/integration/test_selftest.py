@@ -15,6 +15,7 @@ case "$1" in
   steady*) echo hello ;;
   torn) test "$2" = 1 && exit 9; echo hello ;;
   dead) exit 9 ;;
+  wrong) echo sorry ;;
   *) test $(($2 % 2)) = 1 && echo sorry || echo hello ;;
 esac
 """
@@ -50,12 +51,15 @@ def test_selftest__shows_which_test_is_flaky_and_how_often_that_would_block(fold
     assert ["EVAL.yaml", "flaky", "2/4", "0", "50%", "33%"] in rows
     assert ["EVAL.yaml", "steady", "4/4", "0", "0%", "0%"] in rows
     assert ["all", "together", "6/8", "0", "25%", "33%"] in rows
-    assert (
-        "EVAL.yaml can find: 2 tests, 1 sample: pass rate 0.75 → 0.01, in 80 % of the cases"
-        in done.out
-    )
+    assert "EVAL.yaml can find: 2 tests, 1 sample: no drop of the pass rate from 0.75" in done.out
     stored = read_results(folder / "agentevals-report/selftest/results.jsonl")
     assert [len(result.samples) for result in stored] == [4, 4]
+
+
+def test_selftest__a_test_that_never_passes_cannot_fall(folder: Path) -> None:
+    (folder / "EVAL.yaml").write_text(suite("steady", "wrong"))
+    done = command.run(folder, "selftest", "--samples", "2")
+    assert "can find: 1 test, 1 sample: pass rate 1 → 0.15, in 80 % of the cases" in done.out
 
 
 def test_selftest__what_always_answers_the_same_is_not_run(folder: Path) -> None:

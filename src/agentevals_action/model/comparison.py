@@ -84,19 +84,21 @@ class Difference:
 
 @dataclass(frozen=True)
 class SmallestDrop:
-    """What a suite can find at its `samples` per test: if the pass rate of all of its `tests` that
-    may vary falls from `base` to `head` (0–1), at least one is confirmed as a regression with a
-    probability of 80 %. `head` is None if no drop is found so; then `enough` is a value of the
-    input `confirm` with which one is (None: not known). `steady` more tests always give the same
-    result. With `confirm` 0, one sample decides, and nothing is computed."""
+    """What a suite can find: if the pass rate of all of its `tests` that may vary falls from `base`
+    to `head` (0–1), at least one is confirmed as a regression with a probability of 80 %; `head` is
+    None if no drop is found so. The tests pass independently of each other. Each has `samples` on
+    head and `history` on base, which can run again; `confirm` and `alpha` are the inputs, and no
+    other suite has suspects. `steady` more tests always give the same result. With `confirm` 0, one
+    sample decides, and nothing is computed."""
 
     tests: int
-    steady: int
     samples: int
     confirm: int
-    base: float
+    alpha: float
+    base: float = 0.9
+    history: int = 1
+    steady: int = 0
     head: float | None = None
-    enough: int | None = None
 
 
 class Finding(StrEnum):

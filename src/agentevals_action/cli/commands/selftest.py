@@ -16,6 +16,7 @@ from agentevals_action.cli.tables import print_table
 from agentevals_action.errors import ExitCode, GitError
 from agentevals_action.formatting import UNKNOWN, counted, joined
 from agentevals_action.judges.standing import NOT_CALIBRATED, Standings
+from agentevals_action.model.comparison import SmallestDrop
 from agentevals_action.model.run import Level
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.terminal import console
@@ -24,7 +25,7 @@ from agentevals_action.reports.view.suite_table import describe_drop
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.review import pipeline
 from agentevals_action.review.comparison import selftest
-from agentevals_action.review.comparison.power import Sampling, smallest_drop
+from agentevals_action.review.comparison.power import with_head
 from agentevals_action.review.comparison.selftest import Flakiness
 from agentevals_action.review.inputs.request import LocalRun
 from agentevals_action.runners.suites import LoadedSuites
@@ -113,15 +114,15 @@ def _print(found: Sequence[Flakiness], steady: int) -> None:
 
 
 def _describe_drops(found: Sequence[Flakiness], settings: Settings) -> Iterator[str]:
-    """What each suite can find in a review with one sample."""
+    """What each suite can find in a review with one sample. Tests that never passed cannot fall."""
     by_suite: defaultdict[str, list[Flakiness]] = defaultdict(list)
     for test in found:
-        if test.scored:
+        if test.passed:
             by_suite[test.suite].append(test)
     for path, tests in by_suite.items():
         rate = sum(test.passed for test in tests) / sum(test.scored for test in tests)
-        sampling = Sampling(len(tests), 1, settings.confirm, settings.alpha, rate)
-        yield f"{path} can find: {describe_drop(smallest_drop(sampling))}"
+        drop = SmallestDrop(len(tests), 1, settings.confirm, settings.alpha, rate)
+        yield f"{path} can find: {describe_drop(with_head(drop))}"
 
 
 def _list_uncalibrated(loaded: LoadedSuites) -> Iterator[str]:

@@ -20,7 +20,7 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import BrokenSuite, Suite
 from agentevals_action.reports.view.suite_table import describe_drop
-from agentevals_action.review.comparison.power import Sampling, smallest_drop
+from agentevals_action.review.comparison.power import with_head
 from agentevals_action.review.inputs.base_rules import choose_judge_rule
 from agentevals_action.review.inputs.base_tree import Base
 from agentevals_action.runners.commands import split_commands
@@ -82,10 +82,8 @@ def _smallest_drop(suite: Suite, settings: Settings) -> SmallestDrop | None:
     if not suite.tests:
         return None
     steady = sum(map(suite.is_deterministic, suite.tests))
-    tests = len(suite.tests) - steady
-    return smallest_drop(
-        Sampling(tests, settings.samples, settings.confirm, settings.alpha), steady
-    )
+    inputs = (settings.samples, settings.confirm, settings.alpha)
+    return with_head(SmallestDrop(len(suite.tests) - steady, *inputs, steady=steady))
 
 
 def _runner_entry(runner: Runner) -> dict[str, Any]:

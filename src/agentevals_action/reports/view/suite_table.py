@@ -41,7 +41,7 @@ NOISE_NOTE = (
 #: Explains the lines of `describe_drop`.
 DROP_NOTE = (
     "If the pass rate of all tests falls so far, at least one test is confirmed as a regression in "
-    "80 % of the cases."
+    "80 % of the cases. Tests that failed in all of five samples of base or more do not count."
 )
 
 
@@ -245,20 +245,21 @@ def _points(ratio: float) -> str:
 
 
 def describe_drop(found: SmallestDrop) -> str:
-    """What a suite can find: `20 tests, 1 sample: pass rate 0.9 → 0.42, in 80 % of the cases`."""
-    give = plural(found.steady, "gives", "give")
-    steady = counted(found.steady, "test", f"always {give} the same result: every drop")
-    if not found.tests:
-        return steady
+    """What a suite can find: `20 tests, 1 sample: pass rate 0.9 → 0.24, in 80 % of the cases`."""
+    size = f"{counted(found.tests, 'test')}, {counted(found.samples, 'sample')}"
     if not found.confirm:
         words = "one sample decides (`confirm: 0`): every drop blocks, and so does noise"
     elif found.head is not None:
         words = f"pass rate {found.base:.2g} → {found.head:.2g}, in 80 % of the cases"
     else:
-        raised = f"raise `confirm` to {found.enough}" if found.enough else "raise `confirm`"
-        words = f"no drop of the pass rate from {found.base:.2g}: {raised}, or add tests"
-    size = f"{counted(found.tests, 'test')}, {counted(found.samples, 'sample')}"
-    return "; ".join([f"{size}: {words}", *([steady] if found.steady else [])])
+        words = (
+            f"no drop of the pass rate from {found.base:.2g}: raise `confirm`, add tests, or "
+            "repair those that fail on base"
+        )
+    give = plural(found.steady, "gives", "give")
+    steady = counted(found.steady, "test", f"always {give} the same result: every drop")
+    parts = ((found.tests, f"{size}: {words}"), (found.steady, steady))
+    return "; ".join(part for count, part in parts if count) or "nothing: no test passes on base"
 
 
 def score_change(difference: Difference | None, base: float | None, head: float | None) -> str:

@@ -166,31 +166,25 @@ def test_table__the_share_that_passes_in_all_samples() -> None:
     ("found", "words"),
     [
         (
-            SmallestDrop(20, 0, 1, 6, 0.9, 0.42),
+            SmallestDrop(20, 1, 6, 0.05, 0.9, head=0.42),
             "20 tests, 1 sample: pass rate 0.9 → 0.42, in 80 % of the cases",
         ),
         (
-            SmallestDrop(1, 0, 3, 6, 14 / 15, 0.0),
+            SmallestDrop(1, 3, 6, 0.05, 14 / 15, head=0.0),
             "1 test, 3 samples: pass rate 0.93 → 0, in 80 % of the cases",
         ),
         (
-            SmallestDrop(20, 0, 1, 6, 0.5, enough=10),
-            "20 tests, 1 sample: no drop of the pass rate from 0.5: raise `confirm` to 10, or add tests",
+            SmallestDrop(1, 1, 6, 0.05, 0.5, steady=2),
+            "1 test, 1 sample: no drop of the pass rate from 0.5: raise `confirm`, add tests, or "
+            "repair those that fail on base; 2 tests always give the same result: every drop",
         ),
         (
-            SmallestDrop(1, 2, 1, 6, 0.5),
-            "1 test, 1 sample: no drop of the pass rate from 0.5: raise `confirm`, or add tests; "
-            "2 tests always give the same result: every drop",
-        ),
-        (
-            SmallestDrop(1, 0, 1, 0, 1.0),
+            SmallestDrop(1, 1, 0, 0.05),
             "1 test, 1 sample: one sample decides (`confirm: 0`): every drop blocks, and so does "
             "noise",
         ),
-        (
-            SmallestDrop(0, 1, 1, 6, 0.9),
-            "1 test always gives the same result: every drop",
-        ),
+        (SmallestDrop(0, 1, 6, 0.05, steady=1), "1 test always gives the same result: every drop"),
+        (SmallestDrop(0, 1, 6, 0.05), "nothing: no test passes on base"),
     ],
 )
 def test_drop__in_words(found: SmallestDrop, words: str) -> None:

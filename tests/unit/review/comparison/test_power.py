@@ -11,45 +11,39 @@ from agentevals_action.model.baseline import BaselineInfo
 from agentevals_action.model.comparison import SmallestDrop
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.run import Policy, Run, RunSuite, Selection
-from agentevals_action.review.comparison.power import (
-    Chances,
-    Sampling,
-    find_drop,
-    smallest_drop,
-)
+from agentevals_action.results.build import with_samples
+from agentevals_action.review.comparison.power import chance_to_find, find_drop, with_head
 from tests.support import results
 from tests.support.compared import RERUN
 
-TWENTY = Sampling(20, samples=1, confirm=6, alpha=0.05)
+TWENTY = SmallestDrop(20, samples=1, confirm=6, alpha=0.05)
 
 
-def drop(sampling: Sampling) -> float:
-    found = smallest_drop(sampling).head
+def drop(suite: SmallestDrop) -> float:
+    found = with_head(suite).head
     assert found is not None
     return found
 
 
 def test_smallest_drop__is_the_first_hundredth_that_is_found_in_four_of_five_cases() -> None:
     found = drop(TWENTY)
-    assert Chances(TWENTY).find(found) >= 0.8 > Chances(TWENTY).find(found + 0.01)
+    assert chance_to_find(TWENTY, found) >= 0.8 > chance_to_find(TWENTY, found + 0.01)
 
 
 @pytest.mark.parametrize(
-    "better", [{"tests": 50}, {"history": 20}, {"samples": 3}, {"rate": 1.0}, {"alpha": 0.2}]
+    "better", [{"tests": 50}, {"history": 20}, {"samples": 3}, {"base": 1.0}, {"alpha": 0.2}]
 )
 def test_smallest_drop__is_smaller_for_more_tests_samples_history_and_steadier_tests(
     better: dict[str, float],
 ) -> None:
     larger = replace(TWENTY, **better)  # type: ignore[arg-type]  # fields of numbers
-    assert larger.rate - drop(larger) < TWENTY.rate - drop(TWENTY)
+    assert larger.base - drop(larger) < TWENTY.base - drop(TWENTY)
 
 
-def test_smallest_drop__where_none_is_found_names_what_to_raise_if_that_is_enough() -> None:
-    shaky = replace(TWENTY, rate=0.5)
-    assert smallest_drop(shaky) == SmallestDrop(20, 0, 1, 6, 0.5, None, enough=20)
+def test_smallest_drop__where_none_is_found_more_fresh_samples_find_one() -> None:
+    shaky = replace(TWENTY, base=0.5)
+    assert with_head(shaky) == shaky
     assert drop(replace(shaky, confirm=20)) < 0.5
-    alone = replace(TWENTY, tests=1, rate=0.5)
-    assert smallest_drop(alone) == SmallestDrop(1, 0, 1, 6, 0.5)
 
 
 def test_smallest_drop__is_as_the_documentation_says() -> None:
@@ -60,19 +54,17 @@ def test_smallest_drop__is_as_the_documentation_says() -> None:
     for tests, cells in rows:
         for cell, (history, samples) in zip(cells.split("|"), columns, strict=True):
             base, head = map(float, cell.split("→"))
-            sampling = Sampling(int(tests), samples, 6, 0.05, base, history)
-            assert drop(sampling) == head, (tests, cell)
+            suite = SmallestDrop(int(tests), samples, 6, 0.05, base, history)
+            assert drop(suite) == head, (tests, cell)
 
 
 @pytest.mark.parametrize("size", [{"tests": 0}, {"confirm": 0}])
 def test_smallest_drop__is_not_computed_where_one_sample_decides(size: dict[str, int]) -> None:
-    certain = replace(TWENTY, **size)
-    found = smallest_drop(certain, steady=4)
-    assert (found.head, found.enough, found.steady) == (None, None, 4)
+    assert with_head(replace(TWENTY, **size, steady=4)).head is None
 
 
 def test_smallest_drop__of_ten_thousand_tests() -> None:
-    many = Sampling(10_000, samples=1, confirm=6, alpha=0.05, rate=0.98, history=20)
+    many = SmallestDrop(10_000, samples=1, confirm=6, alpha=0.05, base=0.98, history=20)
     assert 0.85 < drop(many) < 0.98
 
 
@@ -89,11 +81,18 @@ def found_in(
 def test_find_drop__is_by_the_scored_samples_of_tests_that_may_vary() -> None:
     rows = [results.result(f"t{n}", "fail" if n < 4 else "pass") for n in range(20)]
     rows[19] = results.result("t19", None)
-    assert found_in(*rows) == smallest_drop(Sampling(20, 1, 6, 0.05, rate=15 / 19))
+    assert found_in(*rows) == with_head(replace(TWENTY, base=15 / 19))
     steady = found_in(*rows, steady=("t0", "t1", "t19"))
-    assert steady == smallest_drop(Sampling(17, 1, 6, 0.05, rate=15 / 17), steady=3)
+    assert steady == with_head(replace(TWENTY, tests=17, base=15 / 17, steady=3))
+
+
+def test_find_drop__a_test_that_never_passes_cannot_fall() -> None:
+    once = [results.result(f"t{n}", "pass" if n % 2 else "fail") for n in range(20)]
+    assert found_in(*once) == with_head(replace(TWENTY, base=0.5))
+    rows = [with_samples(row, row.samples * 5) for row in once]
+    assert found_in(*rows) == with_head(replace(TWENTY, tests=10, base=1.0, history=5))
 
 
 def test_find_drop__without_results_of_base_supposes_a_usual_rate() -> None:
-    assert found_in() == smallest_drop(TWENTY)
+    assert found_in() == with_head(TWENTY)
     assert found_in(baseline=BaselineInfo("none", wanted=False)) is None
