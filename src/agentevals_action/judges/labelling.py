@@ -10,7 +10,13 @@ from agentevals_action.evaluators.judges.llm_judge import LlmJudge
 from agentevals_action.evaluators.judges.rubric import Criterion, Rubric
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.judges.calibrate import Opinion, read_opinion
-from agentevals_action.judges.labels import answer_digest, list_judges, list_measured, text_digest
+from agentevals_action.judges.labels import (
+    answer_digest,
+    list_judges,
+    list_measured,
+    question_digest,
+    text_digest,
+)
 from agentevals_action.model.judge import Label, Labels
 from agentevals_action.model.judge_rule import Floor
 from agentevals_action.model.result import SampleResult, TestResult, as_declared, by_path
@@ -50,6 +56,7 @@ class Task:
         text, digest = self.sample.candidate_answer, answer_digest(self.sample)
         is_text = len(text) <= MAX_TEXT and text_digest(text) == digest
         fields: dict[str, Any] = {"answer": text} if is_text else {"digest": digest}
+        fields["question"] = question_digest(self.test)
         if self.criterion:
             fields["criterion"] = self.criterion.name
         return Label(test=self.test.id, evaluator=self.judge, label=verdict, who=who, **fields)

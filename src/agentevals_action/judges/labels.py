@@ -22,7 +22,7 @@ from agentevals_action.suites.reading import FileReader
 from agentevals_action.suites.sources import Sources
 from agentevals_action.system.files.regular_files import is_present, read_regular
 from agentevals_action.system.files.tree_files import write_file
-from agentevals_action.targets.calls.description import digest
+from agentevals_action.targets.calls.description import describe_message, digest
 from agentevals_action.validation.field_errors import describe_value, did_you_mean
 
 _FORM = "write a list of labels, each with a hyphen in front"
@@ -37,6 +37,12 @@ def answer_digest(sample: SampleResult) -> str:
 def text_digest(text: str) -> str:
     """The digest of an answer that is one message with this text, and nothing else."""
     return digest([[{"role": "assistant", "content": text}], ""], is_ordered=False)
+
+
+def question_digest(test: Test) -> str:
+    """The first 16 digits of the digest (hexadecimal SHA-256) of what a test asks the agent."""
+    asked = (message for message in test.input if message.role != "system")
+    return digest([*map(describe_message, asked)], is_ordered=False)[:16]
 
 
 def list_judges(test: Test) -> Mapping[str, LlmJudge | Rubric]:
@@ -72,7 +78,7 @@ def read_labels(checkout: Checkout, suites: Sequence[Suite | BrokenSuite]) -> La
         for file in sorted((checkout.root / folder).iterdir()):
             if is_label_file(file.name) and is_present(file):
                 valid += reader.read(folder / file.name)
-    return Labels(tuple(valid), reader.diagnostics.errors)
+    return Labels(tuple(valid), reader.diagnostics.errors, reader.diagnostics.warnings)
 
 
 class _LabelReader:
@@ -111,7 +117,8 @@ class _LabelReader:
 
     def _resolve(self, label: Label, file: PurePosixPath, reader: FileReader) -> Iterator[Label]:
         """The label with its suite, judge and digest. None of a suite that is not loaded or has
-        errors; none, with the error, if the suite does not have what it is about."""
+        errors, or of an earlier question; none, with the error, if the suite does not have what it
+        is about."""
         places = label.places
         suite = label.suite or self._find_suite(file)
         if not suite:
@@ -129,6 +136,10 @@ class _LabelReader:
         if test is None:
             advice = did_you_mean(label.test, self._tests[suite], "correct it or remove the label")
             reader.error(places["test"], f"{suite} has no test `{label.test}`", advice)
+            return
+        if label.question and label.question != question_digest(test):
+            problem = f"this label of `{test.id}` is about an earlier question and does not count"
+            reader.warn(label.location, problem, "remove it, and label an answer to the new one")
             return
         is_pair = label.other is not None
         judges = {

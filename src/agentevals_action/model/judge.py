@@ -31,6 +31,13 @@ Metric = Literal["agreement", "sensitivity", "specificity", "kappa"]
 _Count = Annotated[int, Field(ge=0)]
 
 
+def _read_who(who: str) -> str:
+    who = who.strip()
+    if not who:
+        raise ValueError("it is empty; write the name of the person")
+    return MODEL if who.casefold() == MODEL else who
+
+
 def is_label_file(path: str) -> bool:
     """Whether a path is that of a file of labels."""
     return path.endswith(LABEL_SUFFIXES)
@@ -61,6 +68,11 @@ class Label(FileModel):
         description="The text of a second answer, for a judge of pairs: `pass` says that `answer` "
         "is the better one, `fail` that this is.",
     )
+    question: Annotated[str, Field(pattern="^[0-9a-f]{16}$")] = Field(
+        default="",
+        description="The digest of the question that was answered, as `judge label` writes it, 16 "
+        "hexadecimal digits: the label does not count once the test asks another one.",
+    )
     evaluator: NonEmpty = Field(
         default="",
         description="The name of the judge, `composite/judge` of one inside another. By default "
@@ -72,7 +84,7 @@ class Label(FileModel):
     label: Literal["pass", "fail"] | Annotated[float, Field(ge=0, le=1)] = Field(
         description="`pass`, `fail`, or a score from 0 to 1, of which 0.8 passes."
     )
-    who: NonEmpty = Field(
+    who: Annotated[NonEmpty, AfterValidator(_read_who)] = Field(
         description="The person who gives the label. `model`: it is shown and does not count."
     )
     note: str | None = Field(default=None, description="The reason, for readers.")
@@ -103,11 +115,12 @@ class Label(FileModel):
 
 @dataclass(frozen=True)
 class Labels:
-    """The `valid` labels beside suites, in the order of their files, and the errors of the others.
-    Only labels of people are in the properties."""
+    """The `valid` labels beside suites, in the order of their files, the errors of the others, and
+    warnings about those of an earlier question. Only labels of people are in the properties."""
 
     valid: tuple[Label, ...] = ()
     errors: tuple[Diagnostic, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
 
     @cached_property
     def _by_key(self) -> Mapping[tuple[str, ...], Sequence[Label]]:

@@ -91,10 +91,10 @@ def test_labels__that_differ_count_for_neither_and_those_of_models_for_nothing(
         ("No", "fail", "ada"),
         ("No", 0.1, "ben"),
         ("No", "pass", "model"),
-        ("Maybe", "pass", "model"),
+        ("Maybe", "pass", "Model "),
     ]
     lines = [
-        f"- {{test: refund, answer: '{text}', label: {label}, who: {who}}}\n"
+        f"- {{test: refund, answer: '{text}', label: {label}, who: '{who}'}}\n"
         for text, label, who in written
     ]
 

@@ -104,6 +104,7 @@ async def command(
     loaded = await load_suites(inputs, ())
     valid = loaded.all_valid()
     labels = await asyncio.to_thread(read_labels, loaded.checkout, valid)
+    output.print_warnings(labels.warnings)
     _require(labels)
     last = workspace.folder / given.report_dir / HEAD_RESULTS
     stored = await asyncio.to_thread(_read, files or ([last] if last.is_file() else []))

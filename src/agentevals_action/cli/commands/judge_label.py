@@ -78,6 +78,7 @@ async def command(
     suites, checkout = loaded.all_valid(), loaded.checkout
     labels = await asyncio.to_thread(read_labels, checkout, suites)
     require_valid((), labels.errors)
+    output.print_warnings(labels.warnings)
     if not who:
         who = await checkout.repository.author() if checkout.repository else ""
     if not who:

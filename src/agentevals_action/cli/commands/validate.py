@@ -49,7 +49,7 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
     of_all = (quarantine.errors, loaded.errors, labels.errors, judges.errors)
     errors = distinct([*of_all, *(found for _, found in checked)])
     of_suites = (warning for suite in loaded.valid for warning in suite.warnings)
-    others = (*quarantine.warnings, *loaded.warnings, *judges.warnings)
+    others = (*quarantine.warnings, *loaded.warnings, *labels.warnings, *judges.warnings)
     warnings = dict.fromkeys((*others, *of_suites))
     valid = [suite for suite, found in checked if isinstance(suite, Suite) and not found]
     runners = {each.runner.location: each.runner for each in valid if each.runner}.values()
