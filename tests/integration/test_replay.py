@@ -272,3 +272,24 @@ def test_review__a_reply_that_prepare_writes_does_not_answer(
     prepare = f"test -d .git || exit 0; cp good {path}"
     command.run(made.path, "review", *options, "--prepare", prepare)
     assert rows(made.path)["short"]["candidateAnswer"].startswith("What?")
+
+
+def test_replay__a_rise_of_the_recorded_cost_blocks_without_fresh_samples(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    tests = [{"id": name, "input": f"Greet {name}"} for name in "abcdef"]
+    check = [{"type": "contains", "value": "Good day"}]
+    priced = TARGETS.replace("model: m", "model: m, price: {input: 1, output: 1}")
+    suite = {"name": "greeter", "assert": check, "tests": tests}
+    files = {"evals/EVAL.yaml": json.dumps(suite), ".agentv/targets.yaml": priced}
+    repository = Repository.create(tmp_path / "work", {**FILES, **files})
+    assert record(repository.path, server).code == 0
+    repository.commit("replies")
+    dearer = priced.replace("input: 1, output: 1", "input: 2, output: 2")
+    repository.commit("dearer", {".agentv/targets.yaml": dearer})
+
+    options = ("--cache", "replay", "--cache-dir", FOLDER, "--max-cost-increase", "20%")
+    done = command.run(repository.path, "review", "--base", "HEAD~1", *options)
+
+    assert done.code == 1, done.out + done.err
+    assert "costs 100% more than on base, over the `max-cost-increase` of 20%" in done.out

@@ -10,6 +10,7 @@ from agentevals_action.results.build import with_suite_samples
 from agentevals_action.review.comparison.decision_rule import FIRST_SAMPLES, as_head_scores
 from agentevals_action.review.comparison.increases import (
     find_increases,
+    is_replay,
     is_same_test,
     needs_confirmation,
 )
@@ -54,7 +55,8 @@ def _find_tests(inputs: ReviewInputs, head: Rows, base: Rows) -> Sequence[Key]:
         suite = next(each for each in suites if each.path == path)
         increases = find_increases(suite, pairs.values(), policy, len(suites))
         is_part = bool(inputs.request.settings.shard)
-        if any(needs_confirmation(each, is_part=is_part) for each in increases):
+        is_suspect = any(needs_confirmation(each, is_part=is_part) for each in increases)
+        if is_suspect and not is_replay(suite, pairs.values()):
             found += [(path, name) for name in pairs]
     return found
 

@@ -157,6 +157,12 @@ def test_increase__cached_replies_are_compared_by_what_they_cost_once() -> None:
         for head, base in pairs([[1.5]] * 6, [[1.0]] * 6)
     ]
     assert find(tests, confirm=0).outcome is FAIL
+    # Fresh samples would have other replies, unless all of them are recorded.
+    assert find(tests).outcome is UNKNOWN
+    steady = replace(SUITE, steady=tuple(head.eval_id for head, _ in tests))
+    policy = Policy(REGRESSIONS, max_cost_increase=0.2)
+    (found,) = find_increases(steady, tests, policy, 1)
+    assert (found.outcome, found.fresh) == (FAIL, None)
 
 
 def test_rise__cost_is_of_the_sum_and_time_of_the_typical_test() -> None:
