@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from itertools import count as counting
 from random import Random
 
-from agentevals_action.judges.calibrate import Judgement
+from agentevals_action.judges.calibrate import JudgedAnswer, Opinion
 from agentevals_action.judges.statistics import lower_bound, measure
+from agentevals_action.model.judge import Label
 
 #: Sensitivity and specificity of the simulated judges.
 JUDGES = ((0.9, 0.8), (0.95, 0.95), (0.8, 0.6))
@@ -29,8 +30,8 @@ LABELS = (9, 15, 20, 30, 40, 60)
 RATES = (0.8, 0.9, 0.95, 1.0)
 
 
-def draw(size: tuple[int, int], judge: tuple[float, float], rng: Random) -> Sequence[Judgement]:
-    """The judgements of one simulated calibration."""
+def draw(size: tuple[int, int], judge: tuple[float, float], rng: Random) -> Sequence[JudgedAnswer]:
+    """The judged answers of one simulated calibration."""
     tests, answers = size
     drawn = []
     for number in range(tests):
@@ -41,8 +42,9 @@ def draw(size: tuple[int, int], judge: tuple[float, float], rng: Random) -> Sequ
             rate = rng.betavariate(rate * spread, (1 - rate) * spread)
         for answer in range(answers):
             is_right = rng.random() < rate
-            test = ("suite", str(number))
-            drawn.append(Judgement(test, (test, answer), people, people is is_right))
+            verdict = "pass" if people else "fail"
+            label = Label(test=str(number), answer=str(answer), label=verdict, who="people")
+            drawn.append(JudgedAnswer(label, (Opinion(people is is_right),)))
     return drawn
 
 
@@ -62,10 +64,10 @@ def coverage(
     true, held = truth(judge), dict.fromkeys((*METRICS, "naive"), 0)
     for _ in range(count):
         drawn = draw(size, judge, rng)
-        found = measure(drawn, resamples).agreement
+        found = measure(drawn, resamples)
         for name in METRICS:
             held[name] += getattr(found, name).low <= true[name]
-        fails = [(float(not each.judge), 1.0) for each in drawn if not each.people]
+        fails = [(float(not each.differing), 1.0) for each in drawn if not each.label.passes]
         held["naive"] += lower_bound(fails) <= true["specificity"]
     return {name: number / count for name, number in held.items()}
 

@@ -62,13 +62,14 @@ class Judge:
         """A calibration with this lower bound."""
         known = {"value": min(specificity + 0.05, 1), "low": specificity}
         judge = {
-            **{"key": self.key, "models": [self.served], "type": "llm_judge"},
+            **{"models": [self.served], "type": "llm_judge"},
             **{"evaluators": ["kind"], "target": "m", "unstable": None},
             **{"passes": 30, "fails": 20, "tests": 50},
             **dict.fromkeys(("agreement", "sensitivity", "specificity", "kappa"), known),
             **fields,
         }
-        return json.dumps({"version": 1, "day": "2026-01-01", "samples": 1, "judges": [judge]})
+        judges = {self.key: judge}
+        return json.dumps({"version": 1, "day": "2026-01-01", "samples": 1, "judges": judges})
 
 
 @contextmanager

@@ -93,11 +93,9 @@ def test_probe__finds_the_bias_of_order_of_length_and_of_the_own_model(
         "`tone`: order: unknown, because no label names a `criterion`",
         "`tone`: length: 1 of 2 verdicts turn to pass and 0 to fail with filler behind the answer",
         "`tone`: own model: 1 of 1 verdicts turn to pass and 0 to fail compared with people's",
-        "`tone`: other models: 0 of 1 verdicts turn to pass and 0 to fail compared with people's",
         "`form`: order: 2 of 4 verdicts turn to pass and 2 to fail with the criteria in reverse",
         "`form`: length: 0 of 4 verdicts turn to pass and 0 to fail with filler behind the answer",
         "`form`: own model: 1 of 2 verdicts turn to pass and 0 to fail compared with people's",
-        "`form`: other models: 1 of 2 verdicts turn to pass and 0 to fail compared with people's",
     ]
 
 

@@ -55,6 +55,6 @@ def parse_calibration(data: bytes, path: str = CALIBRATION_FILE) -> CalibrationC
 
 def write_calibration(path: Path, calibration: Calibration) -> None:
     """Writes the file (its path absolute), the same bytes for the same content. OutputError."""
-    judges = sorted(calibration.judges, key=lambda judge: judge.key)
-    data = calibration.model_copy(update={"judges": tuple(judges)}).model_dump(mode="json")
+    judges = dict(sorted(calibration.judges.items()))
+    data = calibration.model_copy(update={"judges": judges}).model_dump(mode="json")
     write_file(path, [json.dumps(data, indent=2).encode(), b"\n"])

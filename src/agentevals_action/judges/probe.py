@@ -1,8 +1,8 @@
 """What changes the verdicts of a judge and should not: the order of criteria, filler in an answer,
-and whose answer it is."""
+and that its own model gave the answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from agentevals_action.evaluators.judges.rubric import Rubric
@@ -18,19 +18,11 @@ _FILLER = (
     "in mind, the points above can be read together, in the order in which they are given."
 )
 
-#: `own model` and `other models` are those of the answers; people's verdicts are compared.
-Bias = Literal["order", "length", "own model", "other models"]
+Bias = Literal["order", "length", "own model"]
+#: Two verdicts on one answer, where neither is unknown.
+Pair = tuple[bool | None, bool | None]
 #: Answers, and by their paths the suites in which the judges are asked about them.
 Form = tuple[Sequence[LabelledAnswer], Mapping[str, Suite]]
-
-
-@dataclass(frozen=True)
-class Flips:
-    """Pairs of verdicts on one answer: how many were `compared`, and how many turned."""
-
-    compared: int
-    to_pass: int
-    to_fail: int
 
 
 def list_forms(answers: Sequence[LabelledAnswer], suites: Mapping[str, Suite]) -> Sequence[Form]:
@@ -64,13 +56,11 @@ def _with_filler(answer: LabelledAnswer) -> LabelledAnswer:
 
 
 def probe_judges(
-    judged: Sequence[Sequence[JudgedAnswer]],
-    stored: Iterable[TestResult],
-    suites: Iterable[Suite],
-) -> Mapping[str, Mapping[Bias, Flips]]:
-    """The biases of judges by their keys. `judged` has the opinions on each of the forms; `stored`
-    results show which target gave an answer, and `suites` its model."""
-    first, reordered, longer = judged
+    judged: Sequence[Sequence[JudgedAnswer]], stored: Iterable[TestResult], suites: Iterable[Suite]
+) -> Mapping[str, Mapping[Bias, Sequence[Pair]]]:
+    """For each bias, by the keys of judges, the verdicts on each form of an answer: before and
+    after, or people's and that of the judge. `judged` has the opinions on each of the forms;
+    `stored` results show which target gave an answer, and `suites` its model."""
     models = {
         (suite.path, name): target.priced_model()
         for suite in suites
@@ -81,35 +71,22 @@ def probe_judges(
         for row in stored
         for sample in row.samples
     }
-    probes: dict[str, Mapping[Bias, Flips]] = {}
-    for key in dict.fromkeys(each.key for each in first):
-        own = [each for each in first if each.key == key]
-        verdicts: dict[bool, list[tuple[bool, bool | None]]] = {True: [], False: []}
-        for each in own:
-            agent = agents.get(each.label.key[:3])
-            judge = models.get((each.label.suite, each.target))
-            if agent and judge:
-                pairs = [(each.label.passes, opinion.passes) for opinion in each.opinions]
-                verdicts[agent == judge] += pairs
-        probes[key] = {
-            "order": _turned((each for each in own if each.label.criterion), reordered),
-            "length": _turned(own, longer),
-            "own model": _count(verdicts[True]),
-            "other models": _count(verdicts[False]),
+    verdicts = [
+        {each.label.key: [opinion.passes for opinion in each.opinions] for each in form}
+        for form in judged
+    ]
+    found: dict[str, dict[Bias, list[Pair]]] = {}
+    for answer in judged[0]:
+        label = answer.label
+        before, reordered, longer = (form.get(label.key, []) for form in verdicts)
+        agent, judge = agents.get(label.key[:3]), models.get((label.suite, answer.target))
+        is_own = agent is not None and agent == judge
+        pairs: Mapping[Bias, Iterable[Pair]] = {
+            "order": zip(before, reordered, strict=True) if label.criterion else (),
+            "length": zip(before, longer, strict=True),
+            "own model": [(label.passes, verdict) for verdict in before if is_own],
         }
-    return probes
-
-
-def _turned(before: Iterable[JudgedAnswer], after: Iterable[JudgedAnswer]) -> Flips:
-    opinions = {each.label.key: each.opinions for each in after}
-    return _count(
-        (old.passes, new.passes)
-        for each in before
-        for old, new in zip(each.opinions, opinions[each.label.key], strict=True)
-    )
-
-
-def _count(verdicts: Iterable[tuple[bool | None, bool | None]]) -> Flips:
-    """The flips among pairs of verdicts; those that are unknown do not count."""
-    pairs = [pair for pair in verdicts if None not in pair]
-    return Flips(len(pairs), pairs.count((False, True)), pairs.count((True, False)))
+        known = found.setdefault(answer.key, {})
+        for bias, own in pairs.items():
+            known.setdefault(bias, []).extend(pair for pair in own if None not in pair)
+    return found

@@ -43,7 +43,7 @@ class Standings:
         }
 
     def _describe(self, key: str) -> str:
-        found = self._calibration.by_key.get(key) if self._calibration else None
+        found = self._calibration.judges.get(key) if self._calibration else None
         if found is None or self._calibration is None:
             return NOT_CALIBRATED
         metrics = ((name, getattr(found, name)) for name in get_args(Metric) if name != "kappa")

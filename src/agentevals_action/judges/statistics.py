@@ -1,17 +1,27 @@
-"""How a judge agrees with people: estimates with their bounds. Needs the extra `judges`: only
-`judge calibrate` imports it, and the gate reads the numbers alone."""
+"""How judges agree with people: estimates with their bounds. Needs the extra `judges`: only `judge
+calibrate` imports it, and the gate reads the numbers alone."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scipy import stats
-from statsmodels.stats.inter_rater import cohens_kappa
-from statsmodels.stats.proportion import proportion_confint
-
-from agentevals_action.judges.calibrate import Judgement, Measured, Table
-from agentevals_action.model.judge import Agreement, Estimate
+from agentevals_action.errors import InvalidInput
+from agentevals_action.judges.calibrate import JudgedAnswer
+from agentevals_action.model.judge import Agreement, Estimate, JudgeCalibration
 from agentevals_action.model.result import Key
 
+try:
+    from scipy import stats
+    from statsmodels.stats.inter_rater import cohens_kappa
+    from statsmodels.stats.proportion import proportion_confint
+except ModuleNotFoundError:
+    raise InvalidInput(
+        "`judge calibrate` needs scipy and statsmodels, which are not installed",
+        "`pip install 'agentevals-action[judges]'`",
+    ) from None
+
+#: Counts of judgements. The rows are people's labels, the columns the judge's verdicts; pass is
+#: before fail.
+Table = Sequence[Sequence[float]]
 #: The confidence of a one-sided bound, and of an interval.
 CONFIDENCE = 0.95
 _RESAMPLES = 2_000
@@ -19,18 +29,48 @@ _SEED = 20_261_128  # the same labels and verdicts give the same file
 _DIGITS = 4  # of what is stored
 
 
-def measure(judgements: Collection[Judgement], resamples: int = _RESAMPLES) -> Measured:
-    """What the judgements of one judge show; those of one test are alike. The interval of kappa is
-    based on so many `resamples`."""
-    labels = {each.answer: each.people for each in judgements}
+def measure_judges(answers: Iterable[JudgedAnswer]) -> Mapping[str, JudgeCalibration]:
+    """What the opinions without errors show of each judge that gave some, by its key."""
+    by_judge: dict[str, list[JudgedAnswer]] = {}
+    for answer in answers:
+        if answer.known:
+            by_judge.setdefault(answer.key, []).append(answer)
+    return {key: _measure_judge(own) for key, own in by_judge.items()}
+
+
+def _measure_judge(answers: Sequence[JudgedAnswer]) -> JudgeCalibration:
+    criteria = sorted({each.label.criterion for each in answers} - {""})
+    repeated = [each.known for each in answers if len(each.known) > 1]
+    unstable = [len({opinion.passes for opinion in own}) > 1 for own in repeated]
+    models = {model for each in answers for own in each.known for model in own.models}
+    return JudgeCalibration(
+        **dict(measure(answers)),
+        models=tuple(sorted(models)),
+        type=answers[0].type,
+        evaluators=tuple(sorted({each.label.evaluator for each in answers})),
+        target=answers[0].target,
+        unstable=round(sum(unstable) / len(unstable), _DIGITS) if unstable else None,
+        criteria={
+            name: measure([each for each in answers if each.label.criterion == name])
+            for name in criteria
+        },
+    )
+
+
+def measure(answers: Sequence[JudgedAnswer], resamples: int = _RESAMPLES) -> Agreement:
+    """What answers with known opinions of one judge show; those to one test are alike. The interval
+    of kappa is based on so many `resamples`."""
+    labels = [each.label.passes for each in answers]
     by_test: dict[Key, list[list[int]]] = {}
-    for each in judgements:
-        table = by_test.setdefault(each.test, [[0, 0], [0, 0]])
-        table[not each.people][not each.judge] += 1
+    for each in answers:
+        table = by_test.setdefault(each.label.key[:2], [[0, 0], [0, 0]])
+        for opinion in each.known:
+            table[not each.label.passes][not opinion.passes] += 1
     tables = list(by_test.values())
     sensitivity = _estimate((own[0][0], sum(own[0])) for own in tables)
     specificity = _estimate((own[1][1], sum(own[1])) for own in tables)
-    kappa, interval, total = None, None, _sum(tables)
+    total, kappa = _sum(tables), None
+    interval: tuple[float, ...] = ()
     if sensitivity and specificity:
         interval, low = _bootstrap_kappa(tables, resamples)
         if not total[0][1] and not total[1][0]:  # where nothing differs, no resample does
@@ -39,16 +79,16 @@ def measure(judgements: Collection[Judgement], resamples: int = _RESAMPLES) -> M
             worse = [[passes * sens, passes * (1 - sens)], [fails * (1 - spec), fails * spec]]
             low = min(low, _kappa(worse))
         kappa = Estimate(value=round(_kappa(total), _DIGITS), low=round(low, _DIGITS))
-    agreement = Agreement(
-        passes=sum(labels.values()),
-        fails=len(labels) - sum(labels.values()),
+    return Agreement(
+        passes=sum(labels),
+        fails=len(labels) - sum(labels),
         tests=len(tables),
         agreement=_estimate((own[0][0] + own[1][1], sum(map(sum, own))) for own in tables),
         sensitivity=sensitivity,
         specificity=specificity,
         kappa=kappa,
+        kappa_interval=interval,
     )
-    return Measured(agreement, total, interval)
 
 
 def lower_bound(clusters: Sequence[tuple[float, float]]) -> float:
@@ -78,12 +118,6 @@ def corrected_rate(observed: float, sensitivity: float, specificity: float) -> f
     return min(max((observed + specificity - 1) / informed, 0), 1) if informed > 0 else None
 
 
-def are_different(verdicts: Sequence[bool], others: Sequence[bool]) -> bool:
-    """Whether two shares of passes are different at the level of 1 %: Fisher's exact test."""
-    table = [[sum(own), len(own) - sum(own)] for own in (verdicts, others)]
-    return bool(stats.fisher_exact(table).pvalue < 0.01)
-
-
 def _estimate(counts: Iterable[tuple[float, float]]) -> Estimate | None:
     clusters = [(hits, number) for hits, number in counts if number]
     if not clusters:
@@ -104,7 +138,7 @@ def _kappa(table: Table) -> float:
     return 0.0 if is_constant else float(cohens_kappa(table, return_results=False))
 
 
-def _bootstrap_kappa(tables: Sequence[Table], resamples: int) -> tuple[tuple[float, float], float]:
+def _bootstrap_kappa(tables: Sequence[Table], resamples: int) -> tuple[tuple[float, ...], float]:
     """The interval of kappa and its lower bound, percentiles over resamples of the tests; -1 to 1
     of one test, which shows nothing of others."""
     if len(tables) == 1:
@@ -118,10 +152,11 @@ def _bootstrap_kappa(tables: Sequence[Table], resamples: int) -> tuple[tuple[flo
         resampled,
         n_resamples=resamples,
         vectorized=False,
-        confidence_level=CONFIDENCE,
         method="percentile",
         rng=_SEED,
     )
-    interval, values = found.confidence_interval, found.bootstrap_distribution
-    low = stats.scoreatpercentile(values, 100 * (1 - CONFIDENCE))
-    return (float(interval.low), float(interval.high)), float(low)
+    tail = 100 * (1 - CONFIDENCE)
+    percentiles = (tail / 2, 100 - tail / 2, tail)
+    ends = stats.scoreatpercentile(found.bootstrap_distribution, percentiles)
+    low, high, bound = (round(float(end), _DIGITS) for end in ends)
+    return (low, high), bound

@@ -1,15 +1,13 @@
 """Judges that are measured: labels that people give to answers, and what a calibration found."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, Strict, field_validator, model_validator
+from pydantic import AfterValidator, Field, Strict, model_validator
 
-from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.result import PASS_SCORE
 from agentevals_action.validation.file_model import Computed, FileModel, ListOf, NonEmpty
@@ -21,8 +19,6 @@ MODEL = "model"
 
 #: The file of the calibration, in the working directory.
 CALIBRATION_FILE = "calibration.json"
-#: The version of its form.
-CALIBRATION_VERSION = 1
 
 #: The digest of a way of judging, see `TestsDescription.judge_key`.
 JudgeKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -162,7 +158,10 @@ class Agreement(FileModel):
     judge's verdict is known, `tests` the number of tests that they are about. `agreement` is the
     share of equal verdicts, `sensitivity` the share of people's passes that the judge passes,
     `specificity` that of their fails that it fails, `kappa` Cohen's: the agreement beyond chance.
-    What labels of one class alone cannot show is None."""
+    What labels of one class alone cannot show is None. `kappa_interval` is the two-sided 95 % one,
+    for readers."""
+
+    noun = "agreement"
 
     passes: _Count
     fails: _Count
@@ -171,62 +170,33 @@ class Agreement(FileModel):
     sensitivity: Estimate | None
     specificity: Estimate | None
     kappa: Estimate | None
-
-
-class CriterionCalibration(Agreement):
-    """How a judge agrees with people about one criterion of a rubric."""
-
-    noun = "criterion"
-
-    id: NonEmpty
+    kappa_interval: ListOf[float] = ()
 
 
 class JudgeCalibration(Agreement):
-    """How one judge agrees with people. It holds for the way of judging `key` by the `models` that
-    the replies named. `type`, `evaluators` (their names) and `target` are for readers. `unstable`
-    is the share of answers about which the judge disagrees with itself, None if it was asked once.
-    """
+    """How one judge agrees with people, and about each of the `criteria` of a rubric that has
+    labels. It holds for the `models` that the replies named. `type`, `evaluators` (their names) and
+    `target` are for readers. `unstable` is the share of answers about which the judge disagrees
+    with itself, None if it was asked once."""
 
     noun = "judge"
 
-    key: JudgeKey
     models: Annotated[ListOf[NonEmpty], Field(min_length=1)]
     type: NonEmpty
     evaluators: ListOf[NonEmpty]
     target: NonEmpty
     unstable: Annotated[float, Field(ge=0, le=1)] | None
-    criteria: ListOf[CriterionCalibration] = ()
-
-
-def _check_version(version: int) -> int:
-    if version != CALIBRATION_VERSION:
-        raise ValueError(
-            f"this program reads version {CALIBRATION_VERSION}; run "
-            "`agentevals-action judge calibrate` with the version of the program that reads it"
-        )
-    return version
+    criteria: Mapping[NonEmpty, Agreement] = Field(default={})
 
 
 class Calibration(FileModel):
     """The content of `calibration.json`: what `judge calibrate` measured on a day (UTC), asking
-    each judge `samples` times about each labelled answer."""
+    each judge `samples` times about each labelled answer. `judges` are by the keys of their ways of
+    judging."""
 
     noun = "calibration"
 
-    version: Annotated[int, AfterValidator(_check_version)] = CALIBRATION_VERSION
+    version: Literal[1] = 1
     day: Annotated[date, Strict(False)]
     samples: Annotated[int, Field(ge=1)]
-    judges: ListOf[JudgeCalibration]
-
-    @field_validator("judges")
-    @classmethod
-    def _has_each_once(cls, judges: tuple[JudgeCalibration, ...]) -> tuple[JudgeCalibration, ...]:
-        repeated = [key for key, count in Counter(each.key for each in judges).items() if count > 1]
-        if repeated:
-            raise ValueError(f"it has {join_choices(repeated)} twice; keep one of them")
-        return judges
-
-    @cached_property
-    def by_key(self) -> Mapping[str, JudgeCalibration]:
-        """The judges by their keys."""
-        return {judge.key: judge for judge in self.judges}
+    judges: Mapping[JudgeKey, JudgeCalibration]

@@ -72,7 +72,7 @@ class JudgeRule:
             return ""
         if self.calibration is None:
             return self.problem or f"there is no `{CALIBRATION_FILE}`; {CALIBRATION_ADVICE}"
-        found = self.calibration.by_key.get(judge.key)
+        found = self.calibration.judges.get(judge.key)
         if found is None:
             problem = "it is not calibrated with its present prompt, parameters and target"
             return f"{problem}; run {_CALIBRATE}"

@@ -10,9 +10,8 @@ from agentevals_action.judges.calibration_file import parse_calibration, write_c
 from agentevals_action.model.judge import Calibration, Estimate, JudgeCalibration
 
 
-def judge(digit: str, **fields: object) -> JudgeCalibration:
+def judge() -> JudgeCalibration:
     known = {
-        "key": digit * 64,
         "models": ("judge-2026-01-01",),
         "type": "llm_judge",
         "evaluators": ("is-right",),
@@ -26,42 +25,43 @@ def judge(digit: str, **fields: object) -> JudgeCalibration:
         "kappa": None,
         "unstable": None,
     }
-    return JudgeCalibration.model_validate({**known, **fields})
+    return JudgeCalibration.model_validate(known)
 
 
-def calibration(*judges: JudgeCalibration) -> Calibration:
+def calibration(*digits: str) -> Calibration:
+    judges = {digit * 64: judge() for digit in digits}
     return Calibration(day=date(2026, 1, 2), samples=1, judges=judges)
 
 
 def test_file__is_read_as_it_was_written_and_sorted(tmp_path: Path) -> None:
     file, other = tmp_path / "calibration.json", tmp_path / "other.json"
-    write_calibration(file, calibration(judge("b"), judge("a")))
-    write_calibration(other, calibration(judge("a"), judge("b")))
+    write_calibration(file, calibration("b", "a"))
+    write_calibration(other, calibration("a", "b"))
     assert file.read_bytes() == other.read_bytes()
     content = parse_calibration(file.read_bytes())
     assert content.errors == ()
-    assert content.calibration == calibration(judge("a"), judge("b"))
-    assert content.calibration.by_key["b" * 64].specificity == Estimate(value=1.0, low=0.72)
+    assert content.calibration == calibration("a", "b")
+    assert content.calibration.judges["b" * 64].specificity == Estimate(value=1.0, low=0.72)
 
 
 def written(**fields: object) -> bytes:
-    data = calibration(judge("a")).model_dump(mode="json")
+    data = calibration("a").model_dump(mode="json")
     return json.dumps(data | fields).encode()
 
 
-TWICE = [judge("a").model_dump(mode="json")] * 2
+KEY = b"a" * 64
 FAULTS = {
     b"": "1:1: this is not valid JSON",
     b"[1]": "1:1: this calibration is a list; write it again",
     b'{"version": 1,\n "version": 1}': "2:2: the key 'version' is repeated",
-    written(version=2): "1:13: `version`: this program reads version 1; run",
+    written(version=2): "1:13: `version` is the number 2; write 1",
     written(day="never"): "`day` is the text 'never'; write a day as YYYY-MM-DD",
     written(samples=0): "`samples` is the number 0; write a number that is 1 or more",
-    written(judges=TWICE): f"`judges`: it has `{'a' * 64}` twice; keep one of them",
+    calibration("a", "b").model_dump_json().encode().replace(b"b" * 64, KEY): "is repeated",
     written(floor=0.7): "the field `floor` of this calibration is unknown",
-    written().replace(b"0.72", b"1.72"): "`judges[0].specificity.low` is the number 1.72",
+    written().replace(b"0.72", b"1.72"): ".specificity.low` is the number 1.72",
     written().replace(b"0.72", b"NaN"): "this is not valid JSON",
-    written().replace(b"a" * 64, b"a"): "`judges[0].key` is the text 'a'",
+    written().replace(b"a" * 64, b"a"): "`judges.a` is the text 'a'",
 }
 
 

@@ -19,11 +19,10 @@ def estimate(low: float, value: float = 0.9) -> dict[str, float]:
     return {"value": value, "low": low}
 
 
-def calibrated(**fields: Any) -> Calibration:
+def calibrated(key: str = KEY, **fields: Any) -> Calibration:
     """A calibration of one judge, every bound of which is 0.8."""
     judge = JudgeCalibration.model_validate(
         {
-            "key": KEY,
             "models": ["m-1", "m-2"],
             "type": "llm_judge",
             "evaluators": ["kind"],
@@ -38,7 +37,7 @@ def calibrated(**fields: Any) -> Calibration:
             **fields,
         }
     )
-    return Calibration(day=date(2026, 1, 1), samples=1, judges=(judge,))
+    return Calibration(day=date(2026, 1, 1), samples=1, judges={key: judge})
 
 
 #: The calibration, the judge, the floor, and words of the reason; empty if the judge decides.

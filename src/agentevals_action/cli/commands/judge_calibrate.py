@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -15,19 +16,27 @@ from agentevals_action.cli.loaded_suites import load_suites
 from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options
 from agentevals_action.cli.tables import print_table
 from agentevals_action.errors import ExitCode, InvalidInput, unwrapped
-from agentevals_action.formatting import UNKNOWN, counted, cut_line, joined, percent, score
-from agentevals_action.judges import calibrate
+from agentevals_action.formatting import UNKNOWN, cut_line, joined, percent, score
+from agentevals_action.judges import statistics
 from agentevals_action.judges.calibrate import (
     JudgedAnswer,
     LabelledAnswer,
-    LabelledJudges,
-    Measured,
-    MeasuredJudge,
+    ask_judges,
+    find_answers,
+    select_judges,
+    verdicts_of,
 )
 from agentevals_action.judges.calibration_file import write_calibration
 from agentevals_action.judges.labels import read_labels
-from agentevals_action.judges.probe import Bias, Flips, list_forms, probe_judges
-from agentevals_action.model.judge import CALIBRATION_FILE, Calibration, Estimate, Labels
+from agentevals_action.judges.probe import Bias, Pair, list_forms, probe_judges
+from agentevals_action.model.judge import (
+    CALIBRATION_FILE,
+    Agreement,
+    Calibration,
+    Estimate,
+    JudgeCalibration,
+    Label,
+)
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.usage import total_spending
 from agentevals_action.reports.terminal import console
@@ -40,11 +49,7 @@ from agentevals_action.review.inputs.request import LocalRun, ReviewRequest
 from agentevals_action.review.run.engine import open_engine
 from agentevals_action.runners.executor import Executors
 from agentevals_action.settings import Settings
-
-try:
-    from agentevals_action.judges import statistics
-except ModuleNotFoundError:  # without the extra
-    statistics = None  # type: ignore[assignment]  # the command checks it
+from agentevals_action.suites.checkout import require_valid
 
 _INPUTS = tuple(name for name in RUN_INPUTS if name != "setup")
 _TEXT = 400  # characters of a question, an answer, a reason
@@ -55,7 +60,6 @@ _BIASES: Mapping[Bias, tuple[str, str]] = {
     "order": ("with the criteria in reverse", "no label names a `criterion`"),
     "length": ("with filler behind the answer", "the judge gave no verdict"),
     "own model": ("compared with people's", "no labelled answer in `--results` is of it"),
-    "other models": ("compared with people's", "no labelled answer in `--results` is of one"),
 }
 _LEGEND = (
     "sensitivity: of the answers that people pass, the share that the judge passes",
@@ -93,9 +97,6 @@ async def command(
 ) -> int:
     """Measure how judges agree with the labels of people, and write `calibration.json`. Shows the
     disagreements first: most of them are gaps in a criterion. Needs the extra `judges`."""
-    if statistics is None:
-        problem = "`judge calibrate` needs scipy and statsmodels, which are not installed"
-        raise InvalidInput(problem, "`pip install 'agentevals-action[judges]'`")
     given = Settings.from_environ(as_environment(inputs))
     own_folder = f"{given.report_dir}/judge"  # the results of other runs stay
     workspace, repository = await open_folder(
@@ -104,41 +105,38 @@ async def command(
     loaded = await load_suites(inputs, ())
     valid = loaded.all_valid()
     labels = await asyncio.to_thread(read_labels, loaded.checkout, valid)
+    require_valid((), labels.errors)
     output.print_warnings(labels.warnings)
-    _require(labels)
+    if not labels.counted:
+        advice = "label answers: `agentevals-action judge label`"
+        raise InvalidInput("there are no labels that count", advice)
     last = workspace.folder / given.report_dir / HEAD_RESULTS
     stored = await asyncio.to_thread(_read, files or ([last] if last.is_file() else []))
-    answers = calibrate.find_answers(labels.counted, stored)
-    judges = LabelledJudges(answers)
+    answers = find_answers(labels.counted, stored)
     paths = {loaded.checkout.root / answer.test[0] for answer in answers}
-    run = LocalRun((*paths,), (), judges.select, lambda _suites, _fingerprint, _rule: {}, last)
+    select = partial(select_judges, answers)
+    run = LocalRun((*paths,), (), select, lambda _suites, _fingerprint, _rule: {}, last)
     request = await local_request(workspace, repository, run)
-    judged, *others = await _ask(judges, answers, request, samples, is_probed=is_probed)
-    output.print_warnings(dict.fromkeys(_errors(chain(judged, *others))))
-    measured = calibrate.measure_judges(judged, statistics.measure)
-    if not measured:
+    judged, *others = await _ask(answers, request, samples, is_probed=is_probed)
+    output.print_warnings(_errors(chain(judged, *others)))
+    judges = statistics.measure_judges(judged)
+    if not judges:
         return ExitCode.INCONCLUSIVE
-    _print(measured, labels, stored)
+    _print(judged, labels.conflicts)
+    print_table(_TITLES, [row for judge in judges.values() for row in _rows(judge)])
+    output.print_lines([*_LEGEND, ""])
     probes = probe_judges((judged, *others), stored, valid) if is_probed else {}
-    output.print_lines(line for judge in measured for line in _biases(judge, probes))
+    for key, judge in judges.items():
+        own = [answer for answer in judged if answer.key == key]
+        sentences = (*_sentences(judge, own), *_corrected(judge, verdicts_of(key, stored)))
+        lines = (*sentences, *_biases(probes.get(key, {})))
+        output.print_lines(f"`{', '.join(judge.evaluators)}`: {line}" for line in lines)
     path = loaded.checkout.below / CALIBRATION_FILE
-    of_judges = tuple(judge.calibration for judge in measured)
     today = datetime.now(UTC).date()
-    write_calibration(path, Calibration(day=today, samples=samples, judges=of_judges))
+    write_calibration(path, Calibration(day=today, samples=samples, judges=judges))
     print(f"calibration: {path}", file=sys.stderr)
     is_complete = all(len(answer.known) == samples for answer in judged)
     return ExitCode.PASSED if is_complete else ExitCode.INCONCLUSIVE
-
-
-def _require(labels: Labels) -> None:
-    """InvalidInput without labels that can be used."""
-    if labels.errors:
-        number = counted(len(labels.errors), "error")
-        raise InvalidInput(f"{number} in labels", errors=list(map(str, labels.errors)))
-    if not labels.counted:
-        others = len(labels.conflicts) + len(labels.of_models)
-        problem = "no label counts" if others else "there are no labels"
-        raise InvalidInput(problem, "label answers: `agentevals-action judge label`")
 
 
 def _read(paths: Sequence[Path]) -> tuple[TestResult, ...]:
@@ -147,7 +145,6 @@ def _read(paths: Sequence[Path]) -> tuple[TestResult, ...]:
 
 
 async def _ask(
-    judges: LabelledJudges,
     answers: Sequence[LabelledAnswer],
     request: ReviewRequest,
     samples: int,
@@ -168,7 +165,7 @@ async def _ask(
             forms = list_forms(*asked) if is_probed else (asked,)
             number = sum(len(form[0]) for form in forms)
             judged = [
-                await judges.ask(*form, Executors(engine).of, engine.fingerprints, samples, done)
+                await ask_judges(*form, Executors(engine).of, engine.fingerprints, samples, done)
                 for form in forms
             ]
     spent = spending_sentence(total_spending(each.spent for each in scored), "this calibration")
@@ -181,33 +178,29 @@ def _errors(judged: Iterable[JudgedAnswer]) -> Iterator[str]:
     for answer in judged:
         for opinion in answer.opinions:
             if opinion.passes is None:
-                yield f"{_name(answer)}: {opinion.reason}"
+                yield f"{_name(answer.label)}: {opinion.reason}"
 
 
-def _name(answer: JudgedAnswer) -> str:
-    label = answer.label
+def _name(label: Label) -> str:
     parts = (label.suite, label.test, label.evaluator, label.criterion)
     return " ".join(filter(None, parts))
 
 
-def _print(measured: Sequence[MeasuredJudge], labels: Labels, stored: Sequence[TestResult]) -> None:
-    """Disagreements, conflicts of labels, the figures of each judge."""
-    answers = [answer for judge in measured for answer in judge.answers]
-    differing = [answer for answer in answers if answer.differing]
+def _print(judged: Sequence[JudgedAnswer], conflicts: Iterable[Sequence[Label]]) -> None:
+    """The answers about which judges disagree with people, then those about which people do."""
+    differing = [answer for answer in judged if answer.differing]
     differing.sort(key=lambda answer: answer.label.passes)  # the judge lets a bad answer pass
-    known = sum(bool(answer.known) for answer in answers)
+    known = sum(bool(answer.known) for answer in judged)
     output.print_lines([f"judges disagree with people about {len(differing)} of {known} answers"])
     output.print_lines(line for answer in differing[:_SHOWN] for line in _disagreement(answer))
     if len(differing) > _SHOWN:
         print(f"… and {len(differing) - _SHOWN} more")
-    for conflict in labels.conflicts:
+    for conflict in conflicts:
         people = ", ".join(f"{label.who}: {label.label}" for label in conflict)
-        name = f"{conflict[0].suite} {conflict[0].test} {conflict[0].evaluator}"
-        output.print_lines([f"{name}: people disagree ({people}), and no label counts"])
+        output.print_lines(
+            [f"{_name(conflict[0])}: people disagree ({people}), and no label counts"]
+        )
     print()
-    print_table(_TITLES, [row for judge in measured for row in _rows(judge)])
-    output.print_lines([*_LEGEND, ""])
-    output.print_lines(line for judge in measured for line in _sentences(judge, stored))
 
 
 def _disagreement(answer: JudgedAnswer) -> Iterator[str]:
@@ -215,7 +208,7 @@ def _disagreement(answer: JudgedAnswer) -> Iterator[str]:
     verdict = "pass" if shown.passes else "fail"
     times = f", {len(answer.differing)} of {number} times" if number > 1 else ""
     yield ""
-    yield _name(answer)
+    yield _name(label)
     people = f"{label.label} ({label.who})"
     note = f": {cut_line(label.note, _TEXT)}" if label.note else ""
     yield f"  people    {people}{note}"
@@ -225,71 +218,60 @@ def _disagreement(answer: JudgedAnswer) -> Iterator[str]:
     yield f"  answer    {cut_line(answer.answer, _TEXT)}"
 
 
-def _rows(judge: MeasuredJudge) -> Iterator[Sequence[str]]:
-    yield _row(", ".join(judge.calibration.evaluators), judge.measured)
-    for name, measured in judge.criteria.items():
-        yield _row(f"  {name}", measured)
+def _rows(judge: JudgeCalibration) -> Iterator[Sequence[str]]:
+    yield _row(", ".join(judge.evaluators), judge)
+    for name, agreement in judge.criteria.items():
+        yield _row(f"  {name}", agreement)
 
 
-def _row(name: str, measured: Measured) -> Sequence[str]:
-    found, interval = measured.agreement, measured.kappa_interval
+def _row(name: str, found: Agreement) -> Sequence[str]:
     kappa = UNKNOWN
-    if found.kappa and interval:
-        kappa = f"{found.kappa.value:.2f} ({interval[0]:.2f} to {interval[1]:.2f})"
+    if found.kappa:
+        low, high = found.kappa_interval
+        kappa = f"{found.kappa.value:.2f} ({low:.2f} to {high:.2f})".replace("-", "−")
     shares = (found.agreement, found.sensitivity, found.specificity)
     labels = f"{found.passes}/{found.fails}"
-    return (name, labels, str(found.tests), *map(_share, shares), kappa.replace("-", "−"))
+    return (name, labels, str(found.tests), *map(_share, shares), kappa)
 
 
 def _share(estimate: Estimate | None) -> str:
     return f"{percent(estimate.value)} (≥ {percent(estimate.low)})" if estimate else UNKNOWN
 
 
-def _biases(judge: MeasuredJudge, probes: Mapping[str, Mapping[Bias, Flips]]) -> Iterator[str]:
-    entry = judge.calibration
-    for bias, found in probes.get(entry.key, {}).items():
-        words, missing = _BIASES[bias]
-        turned = f"{found.to_pass} of {found.compared} verdicts turn to pass and {found.to_fail} to"
-        shown = f"{turned} fail {words}" if found.compared else f"unknown, because {missing}"
-        yield f"`{', '.join(entry.evaluators)}`: {bias}: {shown}"
-
-
-def _sentences(judge: MeasuredJudge, stored: Sequence[TestResult]) -> Iterator[str]:
-    entry = judge.calibration
-    name = f"`{', '.join(entry.evaluators)}`"
-    yield f"{name}: {entry.type}, target {entry.target}, model {joined(entry.models)}"
-    (good, missed), (false, found) = judge.measured.table
+def _sentences(judge: JudgeCalibration, answers: Iterable[JudgedAnswer]) -> Iterator[str]:
+    yield f"{judge.type}, target {judge.target}, model {joined(judge.models)}"
+    pairs = [(each.label.passes, own.passes) for each in answers for own in each.known]
+    good, missed = pairs.count((True, True)), pairs.count((True, False))
+    false, found = pairs.count((False, True)), pairs.count((False, False))
     yield (
-        f"{name}: of people's passes it passes {good} and fails {missed}, of their fails it passes "
-        f"{false} and fails {found}; people pass "
-        f"{percent(entry.passes / (entry.passes + entry.fails))} of the answers"
+        f"of people's passes it passes {good} and fails {missed}, of their fails it passes {false} "
+        f"and fails {found}; people pass {percent(judge.passes / (judge.passes + judge.fails))} of "
+        "the answers"
     )
     for label, metric in (("pass", "sensitivity"), ("fail", "specificity")):
-        if getattr(entry, metric) is None:
+        if getattr(judge, metric) is None:
             advice = f"label answers that {label}: `agentevals-action judge label`"
-            yield f"{name}: no label is `{label}`, so that its {metric} is unknown; {advice}"
-    if entry.unstable is not None:
-        yield f"{name}: it disagrees with itself about {percent(entry.unstable)} of the answers"
-    yield from (f"{name}: {sentence}" for sentence in _about_stored(judge, stored))
+            yield f"no label is `{label}`, so that its {metric} is unknown; {advice}"
+    if judge.unstable is not None:
+        yield f"it disagrees with itself about {percent(judge.unstable)} of the answers"
 
 
-def _about_stored(judge: MeasuredJudge, stored: Sequence[TestResult]) -> Iterator[str]:
-    """What the figures say about the stored answers, which nobody chose by their verdicts."""
-    entry = judge.calibration
-    passed = calibrate.verdicts_of(entry.key, stored)
-    if not passed or entry.criteria or not (entry.sensitivity and entry.specificity):
+def _corrected(judge: JudgeCalibration, verdicts: Sequence[bool]) -> Iterator[str]:
+    """What the figures say about the judge's verdicts on stored answers."""
+    if not verdicts or judge.criteria or not (judge.sensitivity and judge.specificity):
         return
-    share, answers = sum(passed) / len(passed), f"{len(passed)} stored answers"
-    labelled = [bool(own.passes) for answer in judge.answers for own in answer.known]
-    corrected = statistics.corrected_rate(share, entry.sensitivity.value, entry.specificity.value)
-    if statistics.are_different(labelled, passed):
+    share = sum(verdicts) / len(verdicts)
+    good = statistics.corrected_rate(share, judge.sensitivity.value, judge.specificity.value)
+    if good is not None:
         yield (
-            f"it passes {percent(sum(labelled) / len(labelled))} of the labelled answers and "
-            f"{percent(share)} of {answers}; if they were chosen by its verdicts, its specificity "
-            "or its sensitivity is overestimated: label one answer of every test"
+            f"it passes {percent(share)} of {len(verdicts)} stored answers; corrected for its "
+            f"errors, {percent(good)} are good"
         )
-    elif corrected is not None:
-        yield (
-            f"it passes {percent(share)} of {answers}; corrected for its errors, "
-            f"{percent(corrected)} are good"
-        )
+
+
+def _biases(found: Mapping[Bias, Sequence[Pair]]) -> Iterator[str]:
+    for bias, pairs in found.items():
+        words, missing = _BIASES[bias]
+        to_pass, to_fail = pairs.count((False, True)), pairs.count((True, False))
+        turned = f"{to_pass} of {len(pairs)} verdicts turn to pass and {to_fail} to fail {words}"
+        yield f"{bias}: {turned if pairs else f'unknown, because {missing}'}"
