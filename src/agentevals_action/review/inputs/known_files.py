@@ -2,6 +2,7 @@
 of GitHub, labels of answers, and what the action itself reads and writes. Whatever else changes may
 be the agent's."""
 
+import asyncio
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from posixpath import normpath
 
+from agentevals_action.judges.calibration_file import parse_calibration, read_calibration
 from agentevals_action.model.judge import CALIBRATION_FILE, is_label_file
 from agentevals_action.model.quarantine import FILE
 from agentevals_action.settings import Settings
@@ -145,7 +147,10 @@ async def read_known_files(
         named.update(name for document in found_now for name in by_document[document])
     of_suites = {PurePosixPath(path) for path, is_own in covered.items() if is_own}
     own = {FILE, *filter(None, [settings.baseline_file])}
-    own.add(normpath(f"{settings.working_directory}/{CALIBRATION_FILE}"))
+    calibration = normpath(f"{settings.working_directory}/{CALIBRATION_FILE}")
+    content = await asyncio.to_thread(read_calibration, repository.root / calibration)
+    if content is None or parse_calibration(content).calibration:  # else it may be an agent's data
+        own.add(calibration)
     written = {settings.report_dir, *filter(None, [settings.cache_dir])}
     return KnownFiles(
         frozenset(packages),

@@ -94,6 +94,26 @@ def test_known_files__are_documentation_by_place_and_the_action_s_own(
 
 
 @pytest.mark.parametrize(
+    ("content", "is_known"),
+    [
+        ('{"version": 1, "day": "2026-01-02", "samples": 1, "judges": []}', True),
+        ('{"version": 1, "day": "2026-01-02"}', False),
+        ('{"offset": 2}', False),
+        ("[]", False),
+        ("offset = 2", False),
+    ],
+)
+def test_known_files__a_calibration_is_known_by_its_content(
+    tmp_path: Path, content: str, is_known: bool
+) -> None:
+    files = {"bot/calibration.json": content, "calibration.json": "x"}
+    found = known(tmp_path, files, **{"WORKING-DIRECTORY": "bot"})
+
+    assert ("bot/calibration.json" in found) is is_known
+    assert "calibration.json" not in found
+
+
+@pytest.mark.parametrize(
     ("file", "text", "path", "is_known"),
     [
         ("agent.py", "open('docs/policy/refunds.md')", "docs/policy/refunds.md", False),
