@@ -4,14 +4,14 @@ A broken agent passes if the same change replaces its target or relaxes what sco
 edit is found by name, so that a report can list it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.runner_description import answering
 from agentevals_action.execution.tests_description import TestsDescription
 from agentevals_action.model.diagnostic import Location
-from agentevals_action.model.evaluator import Evaluator
+from agentevals_action.model.evaluator import Evaluator, evaluators_by_path
 from agentevals_action.model.run import Edit, EditKind, SuiteEdits
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Target
@@ -52,7 +52,7 @@ class _Side:
     def references(self) -> str:
         """The digest of what the evaluators compare an answer with."""
         references = self.described.references(self.test)
-        evaluators = _walk(self.test.evaluators).values()
+        evaluators = evaluators_by_path(self.test.evaluators).values()
         if all(evaluator.deterministic and not evaluator.needs_judge() for evaluator in evaluators):
             references = {"expected_output": references["expected_output"]}
         return digest(references, is_ordered=False)
@@ -99,7 +99,8 @@ def _edits_of_tests(fingerprints: Fingerprints, head: Suite, base: Suite) -> Sui
         if now.grading != then.grading and now.question == then.question:
             rescored.add(test.id)
             if any(
-                evaluator.type == "code_judge" for evaluator in _walk(before.evaluators).values()
+                evaluator.type == "code_judge"
+                for evaluator in evaluators_by_path(before.evaluators).values()
             ):
                 by_program.add(test.id)
     grouped = [replace(edit, tests=tuple(tests)) for edit, tests in found.values()]
@@ -137,7 +138,7 @@ def _edits_of_variants(fingerprints: Fingerprints, head: Suite, base: Suite) -> 
 
 
 def _edits_of_test(head: _Side, base: _Side) -> Iterator[Edit]:
-    evaluators, on_base = _walk(head.test.evaluators), _walk(base.test.evaluators)
+    evaluators, on_base = (evaluators_by_path(side.test.evaluators) for side in (head, base))
     gates, base_gates = ({gate.name for gate in side.test.gates} for side in (head, base))
     for path, evaluator in {**on_base, **evaluators}.items():
         kind = EditKind.EVALUATOR
@@ -172,15 +173,6 @@ def _edits_of_target(
         return
     if head.target(now, is_judge=is_judge) != base.target(before, is_judge=is_judge):
         yield Edit(EditKind.TARGET, now.name, "changed", now.location)
-
-
-def _walk(evaluators: Sequence[Evaluator], above: str = "") -> Mapping[str, Evaluator]:
-    """Evaluators and all inside them by their paths, in suite order."""
-    found: dict[str, Evaluator] = {}
-    for evaluator in evaluators:
-        path = f"{above}{evaluator.name}"
-        found |= {path: evaluator, **_walk(evaluator.children(), f"{path}/")}
-    return found
 
 
 def _is_part_of_gate(path: str, gates: set[str]) -> bool:

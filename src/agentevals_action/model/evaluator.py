@@ -325,6 +325,16 @@ class Evaluator(FileModel):
             yield from child.walk()
 
 
+def evaluators_by_path(evaluators: Iterable[Evaluator], above: str = "") -> dict[str, Evaluator]:
+    """Evaluators and all inside them by their paths in results (`composite/child`), in suite
+    order."""
+    found: dict[str, Evaluator] = {}
+    for evaluator in evaluators:
+        path = f"{above}{evaluator.name}"
+        found |= {path: evaluator, **evaluators_by_path(evaluator.children(), f"{path}/")}
+    return found
+
+
 def gate_path(name: str, inner: str) -> str:
     """The name of a gate inside the evaluator `name`; the evaluator's own if `inner` is empty."""
     return f"{name}/{inner}" if inner else name

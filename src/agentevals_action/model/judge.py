@@ -12,8 +12,6 @@ from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.result import PASS_SCORE
 from agentevals_action.validation.file_model import Computed, FileModel, ListOf, NonEmpty
 
-#: What the names of label files end with; the last one has a JSON object in each row.
-LABEL_SUFFIXES = (".labels.yaml", ".labels.yml", ".labels.jsonl")
 #: `who` of a label that no person gave.
 MODEL = "model"
 
@@ -35,55 +33,31 @@ def _read_who(who: str) -> str:
 
 
 def is_label_file(path: str) -> bool:
-    """Whether a path is that of a file of labels."""
-    return path.endswith(LABEL_SUFFIXES)
+    """Whether a path is that of a file of labels: a list, or a JSON object in each row."""
+    return path.endswith((".labels.yaml", ".labels.yml", ".labels.jsonl"))
 
 
 class Label(FileModel):
     """A person's verdict on one answer to a test: an entry of a label file.
 
-    One that is read has its `suite`, the path of its judge in results (`evaluator`), and the
-    `digest` of its answer (`judges.labels.answer_digest`)."""
+    The answer is its text, or the `digest` of one in results (`judges.labels.answer_digest`). With
+    `other`, a second text, `pass` says that `answer` is the better one. `question` is that of the
+    question (`judges.labels.question_digest`). One that is read has its `suite`, its `digest`, and
+    the path of its judge in results (`evaluator`)."""
 
     noun = "label"
 
-    suite: NonEmpty = Field(
-        default="",
-        description="Path of the suite from the repository's root. By default the suite of the "
-        "same name beside the file, or the only one there.",
-    )
-    test: NonEmpty = Field(description="The id of the test.")
-    answer: str | None = Field(default=None, description="The text of the answer.")
-    digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] = Field(
-        default="",
-        description="In place of `answer`, the digest of an answer that results have, 64 "
-        "hexadecimal digits.",
-    )
-    other: str | None = Field(
-        default=None,
-        description="The text of a second answer, for a judge of pairs: `pass` says that `answer` "
-        "is the better one, `fail` that this is.",
-    )
-    question: Annotated[str, Field(pattern="^[0-9a-f]{16}$")] = Field(
-        default="",
-        description="The digest of the question that was answered, as `judge label` writes it, 16 "
-        "hexadecimal digits: the label does not count once the test asks another one.",
-    )
-    evaluator: NonEmpty = Field(
-        default="",
-        description="The name of the judge, `composite/judge` of one inside another. By default "
-        "the only judge of the test.",
-    )
-    criterion: NonEmpty = Field(
-        default="", description="The id of one criterion of a `rubric`. By default all together."
-    )
-    label: Literal["pass", "fail"] | Annotated[float, Field(ge=0, le=1)] = Field(
-        description="`pass`, `fail`, or a score from 0 to 1, of which 0.8 passes."
-    )
-    who: Annotated[NonEmpty, AfterValidator(_read_who)] = Field(
-        description="The person who gives the label. `model`: it is shown and does not count."
-    )
-    note: str | None = Field(default=None, description="The reason, for readers.")
+    suite: NonEmpty = ""
+    test: NonEmpty
+    answer: str | None = None
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] = ""
+    other: str | None = None
+    question: Annotated[str, Field(pattern="^[0-9a-f]{16}$")] = ""
+    evaluator: NonEmpty = ""
+    criterion: NonEmpty = ""
+    label: Literal["pass", "fail"] | Annotated[float, Field(ge=0, le=1)]
+    who: Annotated[NonEmpty, AfterValidator(_read_who)]
+    note: str | None = None
 
     location: Computed[Location] = Location("")
     places: Computed[Mapping[str, Location]] = Field(default={})
@@ -91,9 +65,10 @@ class Label(FileModel):
     @model_validator(mode="after")
     def _has_one_answer(self) -> Self:
         if (self.answer is None) == (not self.digest):
-            has = "neither `answer` nor" if self.answer is None else "both `answer` and"
-            advice = "write the text of the answer, or the digest of a stored one"
-            raise ValueError(f"it has {has} `digest`; {advice}")
+            problem = "it has not one of `answer` and `digest`"
+            raise ValueError(
+                f"{problem}; write the text of the answer, or the digest of a stored one"
+            )
         if self.other is not None and self.answer is None:
             raise ValueError("it has `other` and no `answer`; write the texts of both answers")
         return self

@@ -114,8 +114,8 @@ def test_read_labels__a_file_that_leaves_the_repository_is_refused(tmp_path: Pat
     found = read(tmp_path / "root", {})
 
     assert [str(error) for error in found.errors] == [
-        "evals/EVAL.labels.yaml:1:1: 'EVAL.labels.yaml' leaves the repository; replace it by a regular file",
-        "evals/pipe.labels.jsonl:1:1: 'pipe.labels.jsonl' is not a regular file (evals/pipe.labels.jsonl); replace it by a regular file",
+        "evals/EVAL.labels.yaml:1:1: 'EVAL.labels.yaml' leaves the repository; name a file of labels, from the folder of this one",
+        "evals/pipe.labels.jsonl:1:1: 'pipe.labels.jsonl' is not a regular file (evals/pipe.labels.jsonl); name a file of labels, from the folder of this one",
     ]
 
 
@@ -143,7 +143,7 @@ def test_append_label__keeps_what_is_there_and_takes_back(
         file.write_text(before)
     known = read_yaml(before.encode(), "").data or []
 
-    append_label(file, "EVAL.labels.yaml", entry)
+    append_label(file, entry)
 
     assert file.read_text().startswith(before)
     assert read_yaml(file.read_bytes(), "").data == [*known, entry]
@@ -160,14 +160,14 @@ def test_append_label__refuses_a_file_that_would_be_another_one(
     file.write_text(before)
 
     with pytest.raises(InvalidInput, match="no label can be added"):
-        append_label(file, "EVAL.labels.yaml", ENTRY)
+        append_label(file, ENTRY)
 
     assert file.read_text() == before
 
 
 def test_remove_label__refuses_if_somebody_changed_the_end_since(tmp_path: Path) -> None:
     file = tmp_path / "EVAL.labels.yaml"
-    append_label(file, "EVAL.labels.yaml", ENTRY)
+    append_label(file, ENTRY)
     file.write_text(file.read_text() + "# mine\n")
 
     with pytest.raises(InvalidInput, match="somebody changed"):

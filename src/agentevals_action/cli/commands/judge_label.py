@@ -3,14 +3,11 @@ says about each beside its suite."""
 
 import asyncio
 import json
-import os
 import sys
 import termios
-import tty
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path, PurePosixPath
-from typing import Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,33 +15,19 @@ from agentevals_action.cli import output
 from agentevals_action.cli.loaded_suites import load_suites, paths_argument
 from agentevals_action.cli.options import READ_INPUTS, input_options
 from agentevals_action.errors import ExitCode, InvalidInput
-from agentevals_action.escaping import printable
-from agentevals_action.execution.fingerprint import Fingerprints
-from agentevals_action.formatting import counted, list_paths
-from agentevals_action.judges.labelling import (
-    CLASSES,
-    Task,
-    count_labels,
-    list_tasks,
-    missing_labels,
-)
-from agentevals_action.judges.labels import append_label, read_labels, remove_label
-from agentevals_action.model.judge import Label, Labels
+from agentevals_action.evaluators.judges.rubric import Rubric
+from agentevals_action.judges.labelling import Task, describe_labels, list_tasks
+from agentevals_action.judges.labels import append_label, label_file, read_labels, remove_label
 from agentevals_action.model.judge_rule import Floor
-from agentevals_action.model.messages import Message
-from agentevals_action.model.result import SampleResult
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS
-from agentevals_action.runners.suites import LoadedSuites
 from agentevals_action.suites.checkout import require_valid
 from agentevals_action.targets.message_texts import prompt_text, reference_text
 
 #: The floor by which missing labels are counted if the repository has none.
 _EXAMPLE = Floor("specificity", 0.7)
-#: Characters of a title, and of a line, of which a longer one has several.
-_TITLE, _LINE = 300, 10_000
 _KEYS = "p pass · f fail · s skip · u undo · q quit"
-_VERDICTS: Mapping[str, Literal["pass", "fail"]] = {"p": "pass", "f": "fail"}
+_VERDICTS = {"p": "pass", "f": "fail"}
 
 
 @click.command("label")
@@ -88,110 +71,78 @@ async def command(
     if not file.is_file():
         advice = "run `agentevals-action run` first, or name results in `--results`"
         raise InvalidInput(f"there are no results in {file}", advice)
-    rows = read_results(file)
-    tasks, stale = list_tasks(suites, rows, labels, who, every_answer=all_answers)
-    if stale:
-        tests = counted(stale, "test")
-        output.print_warnings([f"{tests} of the results asked another question: run them again"])
-    session = _Session(loaded, labels, tasks)
+    tasks = list_tasks(suites, read_results(file), labels, who, every_answer=all_answers)
+    if not tasks:
+        print("nothing to label: all is labelled, or the tests ask other questions by now")
+    terminal = termios.tcgetattr(sys.stdin)
     try:
-        await session.ask(who, shows_judge=show_judge)
-    finally:
-        session.summarize()
+        await _ask(tasks, who, shows_judge=show_judge)
+    finally:  # a signal leaves a thread behind that reads a key
+        termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, terminal)
+        labels = read_labels(checkout, suites)
+        floors = checkout.settings.judge_floor or (_EXAMPLE,)
+        output.print_lines(describe_labels(suites, labels, floors))
     return ExitCode.PASSED
 
 
-class _Session:
-    """One sitting of a person: the tasks, all valid labels, and what was said about the first of
-    the tasks, None for one that was skipped."""
-
-    def __init__(self, loaded: LoadedSuites, labels: Labels, tasks: Sequence[Task]) -> None:
-        self._suites, self._tasks, self._labels = loaded.all_valid(), tasks, labels
-        self._floors = loaded.checkout.settings.judge_floor or (_EXAMPLE,)
-        self._given: list[Label | None] = []
-        self._fingerprints = Fingerprints()
-
-    async def ask(self, who: str, *, shows_judge: bool) -> None:
-        """Asks until all is labelled, or the person quits."""
-        with _Keyboard() as keyboard:
-            while (number := len(self._given)) < len(self._tasks):
-                task = self._tasks[number]
-                _show(task, f"{number + 1} of {len(self._tasks)}", shows_judge=shows_judge)
-                key = await keyboard.next_key()
-                if key == "q":
-                    return
-                if key == "u":
-                    self._take_back()
-                else:
-                    self._give(task, task.label(_VERDICTS[key], who) if key != "s" else None)
-
-    def _give(self, task: Task, label: Label | None) -> None:
-        if label:
-            append_label(*_file(task), label.model_dump(exclude_unset=True))
-            self._labels = Labels((*self._labels.valid, task.resolved(label)))
-        self._given.append(label)
-        output.print_lines([f"{label.label if label else 'skipped'}; {self._standing(task)}"])
-
-    def _take_back(self) -> None:
-        label = self._given.pop() if self._given else None
-        if label:
-            file, _ = _file(self._tasks[len(self._given)])
-            remove_label(file, label.model_dump(exclude_unset=True))
-            self._labels = Labels(self._labels.valid[:-1])
-
-    def _standing(self, task: Task) -> str:
-        """How many labels the judge of a task has, and how many it needs."""
-        key = self._fingerprints.judge_key(task.suite, task.test, task.evaluator)
-        counts = count_labels(self._suites, self._labels, self._fingerprints)[key]
-        needs = (
-            f"; {floor} needs at least {number} more {CLASSES.get(floor.metric, '')}".rstrip()
-            for floor in self._floors
-            if (number := missing_labels(counts, floor))
-        )
-        return f"`{task.judge}` has {counts['pass']} pass, {counts['fail']} fail{''.join(needs)}"
-
-    def summarize(self) -> None:
-        """Prints where the labels are, and what the judges still need."""
-        tasks = zip(self._tasks, self._given, strict=False)
-        files = dict.fromkeys(_file(task)[1] for task, label in tasks if label)
-        left = f"{counted(len(self._tasks) - len(self._given), 'question')} left"
-        if len(self._given) < len(self._tasks):
-            left += ": answer all before you calibrate, because what the judge fails came first"
-        output.print_lines([f"labels are in {list_paths([*files])}"] if files else ["no new label"])
-        output.print_lines([left, *dict.fromkeys(map(self._standing, self._tasks))])
+async def _ask(tasks: Sequence[Task], who: str, *, shows_judge: bool) -> None:
+    """Asks until all is labelled, or the person quits. Each label is written at once."""
+    given: list[tuple[Path, Mapping[str, Any]] | None] = []
+    while (number := len(given)) < len(tasks):
+        task = tasks[number]
+        title = f"{task.suite.path} {task.test.id}: {number + 1} of {len(tasks)}"
+        output.print_lines(["", title, *_describe(task, shows_judge=shows_judge)])
+        key = await _next_key()
+        if key == "q":
+            print("answer all before you calibrate, because what the judge fails comes first")
+            return
+        if key == "u":
+            if given and (last := given.pop()):
+                remove_label(*last)
+        elif key == "s":
+            given.append(None)
+        else:
+            label = (label_file(task.suite), task.entry(_VERDICTS[key], who))
+            append_label(*label)
+            given.append(label)
+            output.print_lines([f"{_VERDICTS[key]}, in {label[0]}"])
 
 
-def _show(task: Task, title: str, *, shows_judge: bool) -> None:
-    """Prints all that a person needs for a label."""
+async def _next_key() -> str:
+    """The next one of the keys that are shown, q at the end of the input. What was typed before is
+    dropped when the terminal gives single keys: it would label an answer that nobody has seen."""
+    while True:
+        click.secho(f"\n{_KEYS}", bold=True)
+        try:
+            key = (await asyncio.to_thread(click.getchar)).lower()
+        except (EOFError, KeyboardInterrupt):
+            return "q"
+        if key in ("p", "f", "s", "u", "q"):
+            return key
+
+
+def _describe(task: Task, *, shows_judge: bool) -> Iterator[str]:
+    """The lines that a person needs for a label."""
+    try:
+        question, asked = prompt_text(task.test.input), "\n".join(_asked(task))
+    except (OSError, ValueError) as error:  # of a file in them
+        question = asked = f"({error})"
     parts = {
-        f"{task.suite.path} {task.test.id}: {title}": "",
-        "question": _text(prompt_text, task.test.input),
-        "answer": "\n".join(_answer(task.sample)),
-        f"does the answer achieve this? (`{task.judge}`)": "\n".join(_asked(task)),
+        "question": question,
+        "answer": "\n".join(_answer(task)),
+        f"does the answer achieve this? (`{task.judge}`)": asked,
     }
     if shows_judge:
         opinion = task.opinion
         verdict = {True: "pass", False: "fail", None: "unknown"}[opinion.passes]
         parts["the judge"] = f"{verdict}: {opinion.reason}"
     for heading, text in parts.items():
-        click.secho(f"\n{printable(heading, _TITLE)}", bold=True)
-        output.print_lines(
-            f"  {line[start : start + _LINE]}"
-            for line in text.split("\n")
-            for start in range(0, len(line) or 1, _LINE)
-            if text
-        )
+        yield from ("", heading, *(f"  {line}" for line in text.splitlines()))
 
 
-def _file(task: Task) -> tuple[Path, str]:
-    """The file of the labels for a suite, and its path from the root."""
-    path = PurePosixPath(task.suite.path)
-    source = str(path.with_name(f"{path.stem}.labels.yaml"))
-    return task.suite.root / source, source
-
-
-def _answer(sample: SampleResult) -> Iterator[str]:
+def _answer(task: Task) -> Iterator[str]:
     """All that a judge reads of an answer: calls of tools, changes of files, the text."""
+    sample = task.sample
     for message in sample.output_messages:
         for call in message.get("tool_calls") or ():
             data = json.dumps(call.get("input"), ensure_ascii=False)
@@ -201,58 +152,14 @@ def _answer(sample: SampleResult) -> Iterator[str]:
 
 def _asked(task: Task) -> Iterator[str]:
     """What the judge is asked."""
-    test, criterion = task.test, task.criterion
-    if criterion:
+    test, judge = task.test, task.evaluator
+    if isinstance(judge, Rubric):
+        criterion = next(each for each in judge.rubrics if each.name == task.criterion)
         yield criterion.outcome
         for span in criterion.score_ranges or ():
             low, high = span.score_range
             yield f"{low}–{high} of 10: {span.outcome}"
         return
-    yield from filter(None, (test.criteria, test.note, task.evaluator.prompt))
+    yield from filter(None, (test.criteria, test.note, judge.prompt))
     if test.expected_output:
-        yield f"a good answer, as a reference: {_text(reference_text, test.expected_output)}"
-
-
-def _text(read: Callable[[Sequence[Message]], str], messages: Sequence[Message]) -> str:
-    """The text of messages, or why a file in them has none."""
-    try:
-        return read(messages)
-    except (OSError, ValueError) as error:
-        return f"({error})"
-
-
-class _Keyboard(AbstractContextManager["_Keyboard"]):
-    """The terminal, which gives each key at once and does not show it."""
-
-    def __enter__(self) -> Self:
-        self._file = sys.stdin.fileno()
-        self._before = termios.tcgetattr(self._file)
-        tty.setcbreak(self._file)
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        termios.tcsetattr(self._file, termios.TCSAFLUSH, self._before)
-
-    async def next_key(self) -> str:
-        """The next one of the keys that are shown, q at the end of the input.
-
-        Accident: a key that was pressed before the answer was shown would label it."""
-        loop = asyncio.get_running_loop()
-        while True:
-            termios.tcflush(self._file, termios.TCIFLUSH)
-            click.secho(_KEYS, bold=True)
-            is_readable = asyncio.Event()
-            loop.add_reader(self._file, is_readable.set)
-            try:
-                await is_readable.wait()
-            finally:
-                loop.remove_reader(self._file)
-            try:
-                pressed = os.read(self._file, 64)  # several bytes are no such key
-            except OSError:  # the terminal is gone
-                return "q"
-            key = pressed.decode("utf-8", "replace").lower()
-            if key in ("p", "f", "s", "u", "q"):
-                return key
-            if key in ("", "\x04"):
-                return "q"
+        yield f"a good answer, as a reference: {reference_text(test.expected_output)}"
