@@ -9,7 +9,7 @@ from agentevals_action.evaluators.judges.produced_files import find_produced_fil
 from agentevals_action.evaluators.judges.prompts import prompt_variables
 from agentevals_action.evaluators.judges.replies import ask_judge, read_score
 from agentevals_action.evaluators.judges.rubric import Rubric
-from agentevals_action.evaluators.judges.votes import VotingEvaluator, known_value, nearest
+from agentevals_action.evaluators.judges.votes import VotingEvaluator, list_values
 from agentevals_action.model.evaluator import Case
 from agentevals_action.model.result import Score
 
@@ -47,6 +47,6 @@ class LlmJudge(VotingEvaluator):
         return await self.vote(judge)
 
     def combine(self, judgements: Sequence[Score]) -> Score:
-        """The score of the vote, with the reasons of the judgement next to it."""
-        value = self.aggregate_scores([*map(known_value, judgements)], self.is_good)
-        return replace(nearest(judgements, value), value=value)
+        """The score of the vote, with the reasons of the median judgement."""
+        value, median = self.aggregate_scores(list_values(judgements), self.is_good)
+        return replace(judgements[median], value=value)

@@ -24,7 +24,7 @@ from agentevals_action.evaluators.json.objects import UnreadableReply
 from agentevals_action.evaluators.judges.produced_files import find_produced_files
 from agentevals_action.evaluators.judges.prompts import prompt_variables
 from agentevals_action.evaluators.judges.replies import JudgeReplyModel, ask_judge, validate_reply
-from agentevals_action.evaluators.judges.votes import VotingEvaluator, known_value, nearest
+from agentevals_action.evaluators.judges.votes import VotingEvaluator, list_values
 from agentevals_action.formatting import list_paths
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.evaluator import Case
@@ -270,22 +270,18 @@ class Rubric(VotingEvaluator):
         for judgement in judgements:
             for check in judgement.details["checks"]:
                 by_id.setdefault(check["id"], []).append(check)
-        asked = [(each, by_id[each.name]) for each in self.rubrics if each.name in by_id]
-        score = _score_checks([(each, *self._vote_on(each, checks)) for each, checks in asked])
-        disputed = filter(None, (_describe_split(each, checks) for each, checks in asked))
-        reasons = (*disputed, nearest(judgements, known_value(score)).reasoning)
-        return replace(score, reasoning=" ".join(filter(None, reasons)))
-
-    def _vote_on(
-        self, criterion: Criterion, checks: Sequence[Mapping[str, Any]]
-    ) -> tuple[float, str]:
-        """The score of a criterion, and the reason of the judgement next to it."""
-        score = self.aggregate_scores(
-            [check["score"] for check in checks],
-            lambda score: criterion.is_hit(score) is not self.negate,
-        )
-        shown = min(checks, key=lambda check: abs(float(check["score"]) - score))
-        return score, shown["reasoning"]
+        scored, reasons = [], []
+        for each in self.rubrics:
+            if checks := by_id.get(each.name):
+                scores = [check["score"] for check in checks]
+                value, median = self.aggregate_scores(scores, each.is_hit)
+                scored.append((each, value, checks[median]["reasoning"]))
+                met = sum(map(each.is_hit, scores))
+                if 0 < met < len(checks):
+                    reasons.append(f"{each.name}: met in {met} of {len(checks)}.")
+        _, median = self.aggregate_scores(list_values(judgements), self.is_good)
+        reasons.append(judgements[median].reasoning)
+        return replace(_score_checks(scored), reasoning=" ".join(filter(None, reasons)))
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
         """Those of every prompt, and thresholds of criteria that are not gates."""
@@ -369,13 +365,6 @@ def _score_checks(scored: Sequence[tuple[Criterion, float, str]]) -> Score:
             ]
         },
     )
-
-
-def _describe_split(criterion: Criterion, checks: Sequence[Mapping[str, Any]]) -> str:
-    """How many judgements have a criterion as met, empty if all agree."""
-    met = sum(criterion.is_hit(check["score"]) for check in checks)
-    is_split = 0 < met < len(checks)
-    return f"{criterion.name}: met in {met} of {len(checks)}." if is_split else ""
 
 
 def _is_skipped(reply: Opinion) -> bool:

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from statistics import median_high, median_low
+from statistics import median_low
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -40,15 +40,16 @@ class VotingEvaluator(PromptedEvaluator):
     )
 
     @model_validator(mode="after")
-    def _check_targets(self) -> Self:
-        if self.targets is None:
-            return self
-        name, count = Counter(self.targets).most_common(1)[0]
-        if self.target is not None:
+    def _check_votes(self) -> Self:
+        name, count = Counter(self.targets or ("",)).most_common(1)[0]
+        if self.targets and self.target is not None:
             raise errors_at({("targets",): "`target` names a judge, too; remove one of them"})
         if count > 1:
             problem = f"it has `{name}` {count} times; name it once, and write `samples`"
             raise errors_at({("targets",): problem})
+        if self.negate and (self.targets or self.samples > 1):
+            problem = "votes are not negated; ask for the opposite, and remove `negate`"
+            raise errors_at({("negate",): problem})
         return self
 
     def judge_names(self) -> Sequence[str]:
@@ -57,73 +58,53 @@ class VotingEvaluator(PromptedEvaluator):
 
     async def vote(self, judge: Callable[[int], Awaitable[Score]]) -> Score:
         """The score of all judgements; `judge` makes the one with a number. AttemptError if one
-        could not be made: it might have decided."""
-        if self._judgements() == 1:
+        could not be made: it might have decided. It says how they differ, as a miss if some pass
+        and others do not."""
+        judges = self.targets or ("",)
+        numbers = range(self.samples * len(judges))
+        if len(numbers) == 1:
             return await judge(0)
         # All of them end, so that all costs are known.
-        ended = await asyncio.gather(*map(judge, range(self._judgements())), return_exceptions=True)
-        judgements: list[Score] = []
-        for result in ended:
-            if isinstance(result, BaseException):
-                raise result
-            judgements.append(result)
-        return self._describe(self.combine(judgements), judgements)
-
-    @abstractmethod
-    def combine(self, judgements: Sequence[Score]) -> Score:
-        """The one score of several judgements."""
-
-    def aggregate_scores(self, scores: Sequence[float], is_good: Callable[[float], bool]) -> float:
-        """One score of several (0-1), of which some count for the answer (`is_good`).
-
-        A tie counts against the answer, so that both rules agree on whether it passes: of an even
-        number, the median is the one of the two in the middle that is worse."""
-        if self.aggregate == "majority":
-            is_won = 2 * sum(map(is_good, scores)) > len(scores)
-            return float(is_won is not self.negate)
-        return (median_high if self.negate else median_low)(scores)
-
-    def is_good(self, score: float) -> bool:
-        """Whether a judge's score passes, once it is negated if it has to be."""
-        return reaches(self._final(score), self.gate_threshold or PASS_SCORE)
-
-    def _judgements(self) -> int:
-        return self.samples * max(len(self.judge_names()), 1)
-
-    def _final(self, score: float) -> float:
-        return 1 - score if self.negate else score
-
-    def _passes(self, score: Score) -> bool:
-        return self.is_good(known_value(score)) and not score.gates_failed
-
-    def _describe(self, score: Score, judgements: Sequence[Score]) -> Score:
-        """The score with how the judgements differ: as a hit or a miss if not all agree."""
-        values = [self._final(known_value(each)) for each in judgements]
-        passed, judges = [*map(self._passes, judgements)], self.targets or ("",)
+        ended = await asyncio.gather(*map(judge, numbers), return_exceptions=True)
+        if errors := [each for each in ended if isinstance(each, BaseException)]:
+            raise errors[0]
+        judgements = [each for each in ended if isinstance(each, Score)]
+        score, values = self.combine(judgements), list_values(judgements)
+        passed = sum(
+            self.is_good(value) and not each.gates_failed
+            for value, each in zip(values, judgements, strict=True)
+        )
+        sentence = f"{passed} of {len(numbers)} judgements pass"
         listed = ", ".join(
             f"{judges[number % len(judges)]} {value:.4g}".lstrip()
             for number, value in enumerate(values)
         )
-        sentence = f"{sum(passed)} of {len(passed)} judgements pass"
-        disagreement = (sentence,) if len({*passed}) > 1 else ()
-        is_hit = self._passes(score) is not self.negate  # the negation exchanges hits and misses
         return replace(
             score,
-            hits=(*score.hits, *(disagreement if is_hit else ())),
-            misses=(*score.misses, *(() if is_hit else disagreement)),
+            misses=(*score.misses, *([sentence] if 0 < passed < len(numbers) else [])),
             reasoning=f"{sentence} ({listed}). {score.reasoning}".rstrip(),
             details={**score.details, "judgements": values},
             models=tuple(model for each in judgements for model in each.models),
         )
 
+    @abstractmethod
+    def combine(self, judgements: Sequence[Score]) -> Score:
+        """The one score of several judgements."""
 
-def known_value(judgement: Score) -> float:
-    """The value of a judgement, which has one: otherwise it ended in an error."""
-    if judgement.value is None:
-        raise TypeError("a judgement without a value")
-    return judgement.value
+    def aggregate_scores(
+        self, scores: Sequence[float], is_good: Callable[[float], bool]
+    ) -> tuple[float, int]:
+        """One score of several (0-1), and the place of their median. Of an even number, the median
+        is the lower one in the middle: a tie does not pass. So the majority is good if it is."""
+        median = median_low(scores)
+        score = float(is_good(median)) if self.aggregate == "majority" else median
+        return score, scores.index(median)
+
+    def is_good(self, score: float) -> bool:
+        """Whether a judge's score passes."""
+        return reaches(score, self.gate_threshold or PASS_SCORE)
 
 
-def nearest(judgements: Sequence[Score], value: float) -> Score:
-    """The first of the judgements whose value is nearest to another."""
-    return min(judgements, key=lambda each: abs(known_value(each) - value))
+def list_values(judgements: Sequence[Score]) -> Sequence[float]:
+    """The scores of judgements. Each has one: otherwise it ended in an error."""
+    return [judgement.value or 0.0 for judgement in judgements]

@@ -21,7 +21,7 @@ RANGES = {"0": "bad", "10": "good"}
 def judged(scores: Sequence[float], **fields: Any) -> EvaluatorResult:
     """An answer whose judgements have these scores."""
     replies = [json.dumps({"score": score, "reasoning": f"because {score}"}) for score in scores]
-    common = {name: fields.pop(name) for name in ("negate", "threshold") if name in fields}
+    common = {"threshold": fields.pop("threshold")} if "threshold" in fields else {}
     options = {"prompt": "{{answer}}", "samples": len(scores), **fields}
     return cases.run("llm_judge", options, cases.case("x", ask=cases.replying(*replies)), **common)
 
@@ -55,11 +55,6 @@ def checked(criteria: list[Any], *judgements: dict[str, Any], **fields: Any) -> 
         # A tie does not pass.
         ([0.9, 0.1], {}, 0.1, False),
         ([0.9, 0.1], {"aggregate": "majority"}, 0, False),
-        # Negated, a tie does not pass either; 0.5 passes neither way.
-        ([0.9, 0.1], {"negate": True}, 0.1, False),
-        ([0.9, 0.1], {"negate": True, "aggregate": "majority"}, 0, False),
-        ([0.5, 0.5, 0.1], {"negate": True, "aggregate": "majority"}, 0, False),
-        ([0.9, 0.1, 0.1], {"negate": True, "aggregate": "majority"}, 1, True),
     ],
 )
 def test_score__is_the_median_or_the_majority(
@@ -69,18 +64,11 @@ def test_score__is_the_median_or_the_majority(
     assert (round(result.score or 0, 9), result.passed) == (score, passed)
 
 
-def test_reason__is_that_of_the_judgement_next_to_the_score() -> None:
+def test_reason__is_that_of_the_median() -> None:
     result = judged([0.9, 0.2, 0.85])
     assert result.reasoning == "2 of 3 judgements pass (0.9, 0.2, 0.85). because 0.85"
-    assert result.hits == ("2 of 3 judgements pass",)
+    assert result.misses == ("2 of 3 judgements pass",)
     assert result.details == {"judgements": [0.9, 0.2, 0.85]}
-
-
-def test_disagreement__is_a_miss_of_what_fails_also_when_negated() -> None:
-    assert judged([0.9, 0.2, 0.3]).misses == ("1 of 3 judgements pass",)
-    negated = judged([0.9, 0.1, 0.8], negate=True)
-    assert (negated.hits, negated.misses) == ((), ("1 of 3 judgements pass",))
-    assert negated.reasoning.startswith("1 of 3 judgements pass (0.1, 0.9, 0.2).")
 
 
 def test_agreement__is_no_hit_and_no_miss() -> None:
