@@ -128,7 +128,7 @@ def test_selftest__lists_gates_and_tests_that_show_nothing_in_the_stored_runs(
     assert done.code == 0, done.err
     assert "Gates that never passed in the last 50 runs." in done.out
     assert "  steady: strict (EVAL.yaml, 5 runs)\n" in done.out
-    assert "  flaky (EVAL.yaml)\n" in done.out
+    assert "  flaky (EVAL.yaml, 5 runs)\n" in done.out
     assert "other" not in done.out
     assert "never failed" not in done.out
 

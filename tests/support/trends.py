@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from agentevals_action.baselines.run_files import file_name, write_run
-from agentevals_action.baselines.trends import FlakyTest, GateTrend, Point, SuiteTrend
+from agentevals_action.baselines.trends import FlakyTest, Idle, Point, SuiteTrend
 from agentevals_action.model.result import TestResult
 from tests.support import results
 from tests.support.repositories import Repository
@@ -53,9 +53,11 @@ def trend(
         path,
         tuple(points),
         (FlakyTest(flaky, passed=31, samples=50, flips=17),),
-        never_failed=(GateTrend("privacy", (flaky, "opening-hours"), 50),),
-        never_passed=(GateTrend("names the price", (flaky,), 12),),
-        never_scored=("sums-up",),
+        idle=(
+            Idle("never failed", (flaky, "opening-hours"), 50, "privacy"),
+            Idle("never passed", (flaky,), 12, "names the price"),
+            Idle("never scored", ("sums-up",), 9),
+        ),
     )
 
 

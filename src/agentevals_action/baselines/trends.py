@@ -5,7 +5,8 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import Literal
 
 from agentevals_action.baselines.run_files import RUNS
 from agentevals_action.model.baseline import StoredRun
@@ -59,27 +60,27 @@ class FlakyTest:
 
 
 @dataclass(frozen=True)
-class GateTrend:
-    """A gate of the `tests` (ids) in the latest run, which `runs` of the last 50 scored."""
+class Idle:
+    """What shows nothing: a `gate` of the `tests` (ids) in the latest run that never failed or
+    never passed, or without a gate a test that was never scored, in so many `runs` of the last 50.
+    """
 
-    name: str
+    kind: Literal["never failed", "never passed", "never scored"]
     tests: tuple[str, ...]
     runs: int
+    gate: str = ""
 
 
 @dataclass(frozen=True)
 class SuiteTrend:
-    """The runs of the suite at `path`, oldest first, and its flaky tests, the worst first; those of
-    a `variant` of it if one is named. Of the last 50 runs: the gates that never failed and those
-    that never passed, and the tests (ids) that no run scored."""
+    """The runs of the suite at `path`, oldest first, its flaky tests, the worst first, and what is
+    idle; those of a `variant` of it if one is named."""
 
     path: str
     points: tuple[Point, ...]
     flaky: tuple[FlakyTest, ...] = ()
     variant: str = ""
-    never_failed: tuple[GateTrend, ...] = ()
-    never_passed: tuple[GateTrend, ...] = ()
-    never_scored: tuple[str, ...] = ()
+    idle: tuple[Idle, ...] = ()
 
 
 @dataclass
@@ -104,47 +105,42 @@ def compute_trends(runs: Iterable[StoredRun]) -> tuple[SuiteTrend, ...]:
             changed = _add_samples(arms[arm], results)
             arms[arm].points.append(_point(run, results, changed))
             arms[arm].runs.append(results)
-    return tuple(_trend(*arm, suite) for arm, suite in sorted(arms.items()))
-
-
-def _trend(path: str, variant: str, suite: _SuiteHistory) -> SuiteTrend:
-    gates = list(_find_gates(suite.runs[-RUNS:]))
-    return SuiteTrend(
-        path,
-        tuple(suite.points),
-        tuple(_flaky(suite.passes)),
-        variant,
-        tuple(gate for gate, states in gates if states == {True} and gate.runs >= MANY_RUNS),
-        tuple(gate for gate, states in gates if states == {False} and gate.runs >= SOME_RUNS),
-        tuple(_never_scored(suite.runs[-RUNS:])),
+    return tuple(
+        SuiteTrend(
+            path,
+            tuple(suite.points),
+            tuple(_flaky(suite.passes)),
+            variant,
+            tuple(_find_idle(suite.runs[-RUNS:])),
+        )
+        for (path, variant), suite in sorted(arms.items())
     )
 
 
-def _find_gates(runs: Sequence[Sequence[TestResult]]) -> Iterator[tuple[GateTrend, set[bool]]]:
-    """The gates of the latest run, each with its states in all runs (True: it held). What could not
-    be scored has none."""
+def _find_idle(runs: Sequence[Sequence[TestResult]]) -> Iterator[Idle]:
+    """The gates and tests of the latest run that show nothing in all of these runs. What could not
+    be scored says nothing of its gates."""
+    scored: defaultdict[str, list[bool]] = defaultdict(list)
     held: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
-    for result in (result for results in runs for result in results):
+    for result in chain.from_iterable(runs):
+        scored[result.eval_id].append(result.verdict is not None)
         for name in {gate.name for gate in result.gates}:
             if result.verdict or name in result.gates_failed:
                 held[result.eval_id, name].append(name not in result.gates_failed)
     tests: defaultdict[GateRecord, list[str]] = defaultdict(list)
     for result in runs[-1]:
+        number = len(scored[result.eval_id])
+        if number >= SOME_RUNS and not any(scored[result.eval_id]):
+            yield Idle("never scored", (result.eval_id,), number)
         for gate in dict.fromkeys(result.gates):
             tests[gate].append(result.eval_id)
     for gate, names in tests.items():
-        states = [held[name, gate.name] for name in names]
-        yield GateTrend(gate.name, tuple(names), max(map(len, states))), set().union(*states)
-
-
-def _never_scored(runs: Sequence[Sequence[TestResult]]) -> Iterator[str]:
-    """The tests of the latest run that were in some runs, and have no verdict in any."""
-    results = [result for results in runs for result in results]
-    scored = {result.eval_id for result in results if result.verdict}
-    number = Counter(result.eval_id for result in results)
-    for result in runs[-1]:
-        if result.eval_id not in scored and number[result.eval_id] >= SOME_RUNS:
-            yield result.eval_id
+        found = [held[name, gate.name] for name in names]
+        states, number = set().union(*found), max(map(len, found))
+        if states == {True} and number >= MANY_RUNS:
+            yield Idle("never failed", tuple(names), number, gate.name)
+        if states == {False} and number >= SOME_RUNS:
+            yield Idle("never passed", tuple(names), number, gate.name)
 
 
 def _add_samples(suite: _SuiteHistory, results: Sequence[TestResult]) -> Mapping[str, int]:

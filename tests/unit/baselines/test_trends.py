@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from agentevals_action.baselines.trends import FlakyTest, GateTrend, compute_trends
+from agentevals_action.baselines.trends import FlakyTest, Idle, compute_trends
 from agentevals_action.model.baseline import StoredRun
 from agentevals_action.model.result import TestResult, TraceSummary
 from tests.support import results
@@ -77,12 +77,13 @@ def test_gates__that_never_failed_or_never_passed_in_enough_runs() -> None:
         return [row("t", "fail", gates=gates, failed=failed), row("u", gates=gates[:1])]
 
     (trend,) = compute_trends(run(number, *rows(number)) for number in range(40))
-    safe, strict = GateTrend("safe", ("t", "u"), 40), GateTrend("strict", ("t",), 40)
-    assert (trend.never_failed, trend.never_passed) == ((safe,), (strict,))
+    safe = Idle("never failed", ("t", "u"), 40, "safe")
+    strict = Idle("never passed", ("t",), 40, "strict")
+    assert trend.idle == (safe, strict)
     (short,) = compute_trends(run(number, *rows(number)) for number in range(39))
-    assert (short.never_failed, len(short.never_passed)) == ((), 1)
+    assert short.idle == (replace(strict, runs=39),)
     (new,) = compute_trends(run(number, *rows(number)) for number in range(4))
-    assert new.never_passed == ()
+    assert new.idle == ()
 
 
 def test_gates__are_those_of_the_latest_run_over_its_last_50_and_what_is_not_scored_is_unknown() -> (
@@ -92,10 +93,9 @@ def test_gates__are_those_of_the_latest_run_over_its_last_50_and_what_is_not_sco
     known = [run(number, row(gates=("safe",))) for number in range(3, 48)]
     errors = [run(number, row(verdict=None, gates=("safe",))) for number in range(48, 53)]
     (trend,) = compute_trends([*old, *known, *errors])
-    assert trend.never_failed == (GateTrend("safe", ("t",), 45),)
-    assert trend.never_passed == ()
+    assert trend.idle == (Idle("never failed", ("t",), 45, "safe"),)
     (unknown,) = compute_trends(errors * 10)
-    assert (unknown.never_failed, unknown.never_passed) == ((), ())
+    assert unknown.idle == (Idle("never scored", ("t",), 50),)
 
 
 def test_tests__that_no_run_scored() -> None:
@@ -103,4 +103,4 @@ def test_tests__that_no_run_scored() -> None:
     runs = [run(number, dead, row("torn", None if number else "pass")) for number in range(4)]
     runs.append(run(4, dead, late, row("torn", None)))
     (trend,) = compute_trends(runs)
-    assert trend.never_scored == ("dead",)
+    assert trend.idle == (Idle("never scored", ("dead",), 5),)
