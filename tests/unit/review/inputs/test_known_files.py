@@ -96,7 +96,7 @@ def test_known_files__are_documentation_by_place_and_the_action_s_own(
 @pytest.mark.parametrize(
     ("content", "is_known"),
     [
-        ('{"version": 1, "day": "2026-01-02", "samples": 1, "judges": []}', True),
+        ('{"version": 1, "day": "2026-01-02", "samples": 1, "judges": {}}', True),
         ('{"version": 1, "day": "2026-01-02"}', False),
         ('{"offset": 2}', False),
         ("[]", False),
