@@ -11,8 +11,8 @@ from agentevals_action.evaluators.judges.rubric import Rubric
 from agentevals_action.formatting import join_choices
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.evaluator import Evaluator, evaluators_by_path
-from agentevals_action.model.judge import Label, Labels, is_label_file
-from agentevals_action.model.result import Key, SampleResult
+from agentevals_action.model.judge import MODEL, Label, Labels, is_label_file
+from agentevals_action.model.result import SampleResult
 from agentevals_action.model.suite import BrokenSuite, Suite, Test
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.suites.documents.diagnostics import DiagnosticCollector
@@ -68,13 +68,9 @@ def read_labels(checkout: Checkout, suites: Iterable[Suite | BrokenSuite]) -> La
     """The labels of these suites, in the files beside them, with every error of these files. Labels
     of other suites in the same files are not among them, and suites of runners have none."""
     ours = {
-        suite.path: suite for suite in suites if isinstance(suite, BrokenSuite) or not suite.runner
-    }
-    tests = {
-        (path, test.id): test
-        for path, suite in ours.items()
-        if isinstance(suite, Suite)
-        for test in suite.tests
+        suite.path: {test.id: test for test in suite.tests} if isinstance(suite, Suite) else None
+        for suite in suites
+        if isinstance(suite, BrokenSuite) or not suite.runner
     }
     diagnostics = DiagnosticCollector()
     valid: list[Label] = []
@@ -90,35 +86,36 @@ def read_labels(checkout: Checkout, suites: Iterable[Suite | BrokenSuite]) -> La
                     reader.error(entry.location, f"a label is {describe_value(data)}", advice)
                 elif label := reader.validate(Label, data):
                     suite = label.suite or of_same_name
-                    valid += _resolve(label, suite, ours, tests, reader)
+                    valid += _resolve(label, suite, ours, reader)
     return Labels(tuple(valid), diagnostics.errors, diagnostics.warnings)
 
 
 def _resolve(
     label: Label,
     suite: str,
-    suites: Mapping[str, Suite | BrokenSuite],
-    tests: Mapping[Key, Test],
+    suites: Mapping[str, Mapping[str, Test] | None],
     reader: FileReader,
 ) -> Iterator[Label]:
-    """The label with its suite, judge and digest. None of a suite that is not loaded or has errors,
-    or of an earlier question; none, with the error, if the suite does not have what it is about."""
+    """A person's label with its suite, judge and digest; `suites` are the tests by their ids, None
+    of a suite with errors. Nothing of such a suite, of one that is not loaded, or of an earlier
+    question; nothing, with the error, if the suite does not have what the label is about."""
 
     def refuse(field: str, problem: str, known: Iterable[str], otherwise: str) -> None:
         advice = did_you_mean(getattr(label, field), known, otherwise)
         reader.error(label.places.get(field, label.location), problem, advice)
 
-    test, found = tests.get((suite, label.test)), suites.get(suite)
-    if found is None:
+    if suite not in suites:
         try:
             reader.file(f"/{suite}")
         except ValueError as error:
             refuse("suite", str(error), suites, "write the path of the `suite` from the root")
-    elif test is None and isinstance(found, Suite):
-        known = [each.id for each in found.tests]
-        problem = f"{suite} has no test `{label.test}`"
-        refuse("test", problem, known, "correct it or remove the label")
+    tests = suites.get(suite)
+    if tests is None:
+        return
+    test = tests.get(label.test)
     if test is None:
+        problem = f"{suite} has no test `{label.test}`"
+        refuse("test", problem, tests, "correct it or remove the label")
         return
     if label.question and label.question != question_digest(test):
         problem = f"this label of `{test.id}` is about an earlier question and does not count"
@@ -141,6 +138,10 @@ def _resolve(
         otherwise = f"write {join_choices(criteria)}" if criteria else "remove it"
         problem = f"the judge `{path}` has no criterion `{label.criterion}`"
         refuse("criterion", problem, criteria, otherwise)
+        return
+    if label.who == MODEL:
+        problem = "this file has labels of models, which do not count"
+        reader.warn(Location(label.location.path), problem, "let people label the answers")
         return
     shown = label.digest or text_digest(label.answer or "")
     shown = digest([shown, label.other], is_ordered=True) if is_pair else shown

@@ -86,8 +86,8 @@ class Label(FileModel):
 
 @dataclass(frozen=True)
 class Labels:
-    """The `valid` labels beside suites, in the order of their files, the errors of the others, and
-    warnings about those of an earlier question. Only labels of people are in the properties."""
+    """The `valid` labels of people beside suites, in the order of their files, the errors of the
+    others, and warnings about those of models or of an earlier question."""
 
     valid: tuple[Label, ...] = ()
     errors: tuple[Diagnostic, ...] = ()
@@ -97,8 +97,7 @@ class Labels:
     def _by_key(self) -> Mapping[tuple[str, ...], Sequence[Label]]:
         found: dict[tuple[str, ...], list[Label]] = {}
         for label in self.valid:
-            if label.who != MODEL:
-                found.setdefault(label.key, []).append(label)
+            found.setdefault(label.key, []).append(label)
         return found
 
     @property
@@ -110,11 +109,6 @@ class Labels:
     def conflicts(self) -> tuple[Sequence[Label], ...]:
         """The labels of each answer that some let pass and others fail: none of them counts."""
         return tuple(own for own in self._by_key.values() if _differ(own))
-
-    @property
-    def of_models(self) -> tuple[Label, ...]:
-        """The labels that no person gave, which do not count."""
-        return tuple(label for label in self.valid if label.who == MODEL)
 
 
 def _differ(labels: Sequence[Label]) -> bool:

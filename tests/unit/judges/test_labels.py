@@ -102,7 +102,9 @@ def test_labels__that_differ_count_for_neither_and_those_of_models_for_nothing(
 
     assert [(label.answer, label.label) for label in found.counted] == [("No", "fail")]
     assert [[label.who for label in own] for own in found.conflicts] == [["ada", "ben"]]
-    assert [label.answer for label in found.of_models] == ["No", "Maybe"]
+    assert [str(warning) for warning in found.warnings] == [
+        "evals/EVAL.labels.yaml:1:1: this file has labels of models, which do not count; let people label the answers"
+    ]
 
 
 def test_read_labels__a_file_that_leaves_the_repository_is_refused(tmp_path: Path) -> None:
