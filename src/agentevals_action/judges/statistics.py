@@ -77,7 +77,8 @@ def measure(answers: Sequence[JudgedAnswer], resamples: int = _RESAMPLES) -> Agr
             (passes, _), (_, fails) = total
             sens, spec = sensitivity.low, specificity.low
             worse = [[passes * sens, passes * (1 - sens)], [fails * (1 - spec), fails * spec]]
-            low = min(low, _kappa(worse))
+            low = min(low, round(_kappa(worse), _DIGITS))
+            interval = (min(interval[0], low), interval[1])
         kappa = Estimate(value=round(_kappa(total), _DIGITS), low=round(low, _DIGITS))
     return Agreement(
         passes=sum(labels),

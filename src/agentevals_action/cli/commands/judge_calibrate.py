@@ -122,6 +122,10 @@ async def command(
     judges = statistics.measure_judges(judged)
     if not judges:
         return ExitCode.INCONCLUSIVE
+    path = loaded.checkout.below / CALIBRATION_FILE
+    today = datetime.now(UTC).date()
+    write_calibration(path, Calibration(day=today, samples=samples, judges=judges))
+    print(f"calibration: {path}", file=sys.stderr)
     _print(judged, labels.conflicts)
     print_table(_TITLES, [row for judge in judges.values() for row in _rows(judge)])
     output.print_lines([*_LEGEND, ""])
@@ -131,10 +135,6 @@ async def command(
         sentences = (*_sentences(judge, own), *_corrected(judge, verdicts_of(key, stored)))
         lines = (*sentences, *_biases(probes.get(key, {})))
         output.print_lines(f"`{', '.join(judge.evaluators)}`: {line}" for line in lines)
-    path = loaded.checkout.below / CALIBRATION_FILE
-    today = datetime.now(UTC).date()
-    write_calibration(path, Calibration(day=today, samples=samples, judges=judges))
-    print(f"calibration: {path}", file=sys.stderr)
     is_complete = all(len(answer.known) == samples for answer in judged)
     return ExitCode.PASSED if is_complete else ExitCode.INCONCLUSIVE
 
