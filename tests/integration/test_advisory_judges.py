@@ -293,6 +293,21 @@ def test_prompt__that_the_change_edits_is_not_calibrated(tmp_path: Path, judge: 
         assert "1 test passes only with the changed evaluators" in comment
 
 
+def test_prompt__of_a_judge_that_is_advisory_on_both_sides_is_no_error(
+    tmp_path: Path, judge: Judge
+) -> None:
+    judge.tests = (ALONE, MIXED)
+    base = judge.base()
+    edited = str(base["evals/EVAL.yaml"]).replace("name: kind", "name: kind, temperature: 1")
+    with opened(tmp_path, base, {**RUDE, "evals/EVAL.yaml": edited}) as gate:
+        done = gate.finish(inputs=FLOOR)
+        comment = gate.comments()[0]
+        assert done.code == 0, done.log
+        assert "· advisory → advisory" in comment
+        assert "with base's evaluators" not in comment
+        assert comment.count("there is no `calibration.json`") == 1  # not for each test
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("test", [MIXED, INSIDE, ALONE], ids=["beside", "composite", "alone"])
 def test_stored_results__of_another_floor(tmp_path: Path, judge: Judge, test: str) -> None:

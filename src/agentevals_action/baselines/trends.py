@@ -18,9 +18,10 @@ MANY_RUNS, SOME_RUNS = 40, 5
 
 @dataclass(frozen=True)
 class Point:
-    """A run of a suite on a commit. `passed` and `errored` count some of its `tests`. `cost` is the
-    mean of the agent per sample (US dollars), None if unknown. `question`, `grading` and `agent`
-    count the tests with another fingerprint of that name than in their run before."""
+    """A run of a suite on a commit. `passed` and `errored` count some of its `tests`; those that
+    only advisory judges score are left out. `cost` is the mean of the agent per sample (US
+    dollars), None if unknown. `question`, `grading` and `agent` count the tests with another
+    fingerprint of that name than in their run before."""
 
     time: str
     commit: str
@@ -119,13 +120,14 @@ def compute_trends(runs: Iterable[StoredRun]) -> tuple[SuiteTrend, ...]:
 
 def _find_idle(runs: Sequence[Sequence[TestResult]]) -> Iterator[Idle]:
     """The gates and tests of the latest run that show nothing in all of these runs. What could not
-    be scored says nothing of its gates."""
+    be scored says nothing of its gates, nor does an advisory judge."""
     scored: defaultdict[str, list[bool]] = defaultdict(list)
     held: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
     for result in chain.from_iterable(runs):
         scored[result.eval_id].append(result.verdict is not None)
         for name in {gate.name for gate in result.gates}:
-            if result.verdict or name in result.gates_failed:
+            is_held = result.verdict and name not in result.advisory
+            if is_held or name in result.gates_failed:
                 held[result.eval_id, name].append(name not in result.gates_failed)
     tests: defaultdict[GateRecord, list[str]] = defaultdict(list)
     for result in runs[-1]:
@@ -171,11 +173,11 @@ def _point(run: StoredRun, results: Sequence[TestResult], changed: Mapping[str, 
     costs = [sample.trace_summary.cost_usd for sample in samples if sample.trace_summary]
     # Accident: an agent reports a negative cost, or one that makes a sum infinite.
     known = [cost for cost in costs if cost is not None and 0 <= cost < math.inf]
-    verdicts = [result.verdict for result in results]
+    verdicts = [result.verdict for result in results if not result.is_advisory]
     return Point(
         time=run.time or "",
         commit=run.commit or "",
-        tests=len(results),
+        tests=len(verdicts),
         passed=verdicts.count("pass"),
         errored=verdicts.count(None),
         cost=sum(cost / len(known) for cost in known) if known else None,

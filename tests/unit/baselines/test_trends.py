@@ -5,7 +5,7 @@ from typing import Any
 
 from agentevals_action.baselines.trends import FlakyTest, Idle, compute_trends
 from agentevals_action.model.baseline import StoredRun
-from agentevals_action.model.result import TestResult, TraceSummary
+from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
 from tests.support import results
 from tests.support.trends import time_of
 
@@ -35,6 +35,20 @@ def test_points__count_tests_and_costs_of_each_run() -> None:
     assert (first.tests, first.passed, first.errored, first.scored) == (3, 1, 1, 2)
     assert (first.cost, second.cost, second.passed) == (0.2, None, 2)
     assert second.commit == f"{2:040x}"
+
+
+def advisory(row: TestResult) -> TestResult:
+    """The row of a test that only an advisory judge scores, which is a gate."""
+    reason = ErrorInfo(kind="advisory", message="only advisory judges")
+    judged = results.evaluated("kind", 0.0, advisory="it is not calibrated")
+    sample = SampleResult(error=reason, evaluator_results=(judged,))
+    return replace(row, verdict=None, error=reason, samples=(sample,))
+
+
+def test_points__tests_of_advisory_judges_are_no_errors() -> None:
+    (trend,) = compute_trends([run(1, row("a"), advisory(row("b", None)))])
+    (point,) = trend.points
+    assert (point.tests, point.passed, point.errored, point.pass_rate) == (1, 1, 0, 1.0)
 
 
 def test_points__mark_what_changed_since_the_run_before() -> None:
@@ -96,6 +110,15 @@ def test_gates__are_those_of_the_latest_run_over_its_last_50_and_what_is_not_sco
     assert trend.idle == (Idle("never failed", ("t",), 45, "safe"),)
     (unknown,) = compute_trends(errors * 10)
     assert unknown.idle == (Idle("never scored", ("t",), 50),)
+
+
+def test_gates__of_an_advisory_judge_did_not_hold() -> None:
+    scored = row(gates=("kind", "safe"))
+    judged = advisory(scored).samples[0].evaluator_results
+    sample = replace(scored.samples[0], evaluator_results=judged)
+    rows = [replace(scored, samples=(sample,))]
+    (trend,) = compute_trends(run(number, *rows) for number in range(40))
+    assert trend.idle == (Idle("never failed", ("t",), 40, "safe"),)
 
 
 def test_tests__that_no_run_scored() -> None:

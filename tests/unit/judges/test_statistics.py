@@ -11,8 +11,8 @@ from agentevals_action.model.judge import Label
 
 def test_kappa__of_a_judge_without_a_mistake_is_no_certainty() -> None:
     labels = [
-        Label(test=str(number), answer="", label=verdict, who="ada")
-        for number, verdict in enumerate(("pass", "fail") * 6)
+        Label(test=str(number), answer="", label="pass" if number % 2 else "fail", who="ada")
+        for number in range(12)
     ]
 
     found = measure([JudgedAnswer(label, (Opinion(label.passes),)) for label in labels])

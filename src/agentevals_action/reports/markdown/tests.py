@@ -159,6 +159,6 @@ def _as_json(value: Any) -> str:
 
 
 def _describe_scored(result: TestResult) -> str:
-    """`pass, 1.00`, or `error`."""
+    """`pass, 1.00`, or its state."""
     figure = "" if result.score is None else f", {score(result.score)}"
-    return f"{result.verdict or 'error'}{figure}"
+    return f"{result.state}{figure}"

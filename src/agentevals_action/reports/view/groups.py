@@ -185,7 +185,7 @@ GROUPS = (
     Group(
         "notScoredByBase",
         "could not be scored with base's evaluators",
-        lambda test: test.by_base is not None and test.by_base.result.verdict is None,
+        lambda test: test.by_base is not None and test.by_base.result.state == "error",
     ),
     Group("scoreMoved", "with another score and the same verdict", _has_another_score, "page"),
 )
