@@ -35,7 +35,7 @@ def test_demo__is_one_screen_on_a_terminal_from_any_folder(tmp_path: Path) -> No
     assert (made / "agentevals-report/comment.md").is_file()
     assert f"{made.name[-8:]}/agentevals-report/report.html" in shown  # the path may be cut
     for words in (
-        "Failed: 4 tests regressed (3 of them failed a required gate).",
+        "Failed: 4 tests regressed (3 of them failed a required gate);",
         "pass → fail evals/EVAL.yaml:16 refund-window  regressed; required gate failed:",
         "agentevals-report/report.html",
     ):
