@@ -312,7 +312,7 @@ def test_label__without_a_terminal_a_name_or_valid_labels_is_refused(labelled: R
     assert "evals/EVAL.labels.yaml:1:10: evals/EVAL.yaml has no test `retrns`" in shown
     labelled.write({"evals/EVAL.labels.yaml": None})
     labelled.git("config", "--unset", "user.name")
-    with labelling(labelled) as terminal:
+    with labelling(labelled, "--who", " ") as terminal:
         assert "write `--who NAME`" in "".join(terminal.read_to_end())
 
 

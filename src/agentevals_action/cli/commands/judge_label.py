@@ -62,8 +62,9 @@ async def command(
     labels = await asyncio.to_thread(read_labels, checkout, suites)
     require_valid((), labels.errors)
     output.print_warnings(labels.warnings)
-    if not who:
-        who = await checkout.repository.author() if checkout.repository else ""
+    who = (who or "").strip()
+    if not who and checkout.repository:
+        who = await checkout.repository.author()
     if not who:
         raise InvalidInput("git does not know who labels", "write `--who NAME`")
     file = results or checkout.folder / checkout.settings.report_dir
