@@ -25,6 +25,7 @@ from agentevals_action.review.comparison.statistics import (
     failures_needed,
     fit_prior,
 )
+from agentevals_action.settings import MAX_SAMPLES
 
 #: The probability with which a drop is found.
 POWER = 0.8
@@ -48,7 +49,7 @@ def find_drop(run: Run, suite: RunSuite, base: Iterable[TestResult]) -> Smallest
         steady=len(suite.steady),
     )
     if verdicts:
-        history = max(len(verdicts) // len(able), 1)
+        history = min(max(len(verdicts) // len(able), 1), MAX_SAMPLES)
         found = replace(found, base=verdicts.count("pass") / len(verdicts), history=history)
     return with_head(found)
 
@@ -73,7 +74,7 @@ def chance_to_find(suite: SmallestDrop, head: float) -> float:
     suspects = [
         chance * math.fsum(each for lower, each in after if lower < rank) for rank, chance in before
     ]
-    share = math.fsum(suspects)
+    share = min(math.fsum(suspects), 1.0)
     if suite.history < MIN_HISTORY:  # base is sampled again
         suspects = [share * chance for _, chance in _distribution(MIN_HISTORY, suite.base)]
     number = suite.tests * share + math.sqrt(suite.tests * share * (1 - share))

@@ -94,19 +94,13 @@ def _likelihoods(history: Counts) -> tuple[float, ...]:
 
 def binomial(trials: int, count: int, rate: float) -> float:
     """The probability of so many successes among the trials at a rate of successes."""
-    if rate in (0.0, 1.0):
-        return float(count == rate * trials)
-    ways = math.lgamma(trials + 1) - math.lgamma(count + 1) - math.lgamma(trials - count + 1)
-    return math.exp(ways + count * math.log(rate) + (trials - count) * math.log1p(-rate))
+    return math.comb(trials, count) * rate**count * (1 - rate) ** (trials - count)
 
 
 @lru_cache(maxsize=4096)
 def binomial_tail(trials: int, failures: int, rate: float) -> float:
     """The probability (0–1) of at least so many failures among the trials at a failure rate."""
-    counts = range(failures, trials + 1)
-    return math.fsum(
-        math.comb(trials, count) * rate**count * (1 - rate) ** (trials - count) for count in counts
-    )
+    return math.fsum(binomial(trials, count, rate) for count in range(failures, trials + 1))
 
 
 def sign_test(successes: int, trials: int) -> float:
