@@ -41,6 +41,17 @@ def compute_verdict(score: float, gates_failed: Iterable[str] = ()) -> Verdict:
     return "borderline" if reaches(score, BORDERLINE_SCORE) else "fail"
 
 
+def _deciding(results: Sequence[EvaluatorResult]) -> Sequence[EvaluatorResult]:
+    """Those that are not advisory. None decides if these have no weight and are no gates, and an
+    advisory judge beside them has one: they were to decide nothing before."""
+    deciding = [result for result in results if not result.advisory]
+    counts = any(
+        result.weight or result.required is not False or result.gates_failed for result in deciding
+    )
+    has_judge = any(result.weight for result in results if result.advisory)
+    return deciding if counts or not has_judge else ()
+
+
 def score_sample(
     results: Sequence[EvaluatorResult],
 ) -> tuple[float | None, Verdict | None, tuple[str, ...]]:
@@ -48,7 +59,7 @@ def score_sample(
 
     A failed gate is `fail` even if another evaluator ended in an error; the score is then the mean
     of the others (None without any). Else one error leaves the sample without score and verdict."""
-    results = [result for result in results if not result.advisory]
+    results = _deciding(results)
     scored = [(result.score, result.weight) for result in results if result.score is not None]
     gates = tuple(dict.fromkeys(gate for result in results for gate in result.gates_failed))
     errored = any(result.error for result in results) or not scored
@@ -61,9 +72,10 @@ def score_sample(
 def find_error(results: Sequence[EvaluatorResult]) -> ErrorInfo | None:
     """The first error of an evaluator that decides about an attempt; one of kind `advisory` if none
     decides."""
-    deciding = [result for result in results if not result.advisory]
-    if results and not deciding:
-        return ErrorInfo(kind=ADVISORY, message=results[0].advisory)
+    deciding = _deciding(results)
+    reasons = [result.advisory for result in results if result.advisory]
+    if reasons and not deciding:
+        return ErrorInfo(kind=ADVISORY, message=reasons[0])
     return next((result.error for result in deciding if result.error), None)
 
 

@@ -108,6 +108,16 @@ SAMPLES: dict[str, tuple[list[EvaluatorResult], Scored]] = {
         (0.0, "fail", ("must",)),
     ),
     "only advisory results": ([advisory(result(1))], UNKNOWN),
+    "one without weight beside advisory results": ([result(1, 0), advisory(result(0))], UNKNOWN),
+    "a gate without weight beside advisory results": (
+        [replace(result(1, 0), required=0.8), advisory(result(0))],
+        (1.0, "pass", ()),
+    ),
+    "a failed gate without weight beside advisory results": (
+        [result(0, 0, ("must",)), advisory(result(1))],
+        (0.0, "fail", ("must",)),
+    ),
+    "nothing has a weight": ([result(1, 0), advisory(result(0, 0))], (1.0, "pass", ())),
     "nothing": ([], UNKNOWN),
     "each gate once": (
         [result(0, 1, ("b", "b/x")), result(0, 1, ("a", "b"))],
@@ -120,6 +130,13 @@ SAMPLES: dict[str, tuple[list[EvaluatorResult], Scored]] = {
 def test_sample__by_its_evaluators(name: str) -> None:
     evaluators, expected = SAMPLES[name]
     assert scoring.score_sample(evaluators) == expected
+
+
+def test_error__of_a_sample_that_no_evaluator_decides_about() -> None:
+    error = scoring.find_error([result(1, 0), advisory(result(0))])
+    assert error
+    assert (error.kind, error.message) == ("advisory", "it is not calibrated")
+    assert scoring.find_error([result(1), advisory(result(None, error=ERROR))]) is None
 
 
 def test_samples__that_no_evaluator_decides_about_are_left_out() -> None:
