@@ -1,7 +1,7 @@
 """Gives labelled answers to their judges, and reads what these say."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agentevals_action.evaluators.judges.pairwise import Pairwise
@@ -28,12 +28,11 @@ from agentevals_action.targets.message_texts import prompt_text
 
 @dataclass(frozen=True)
 class LabelledAnswer:
-    """An answer to a test, with the labels that count; `other` is one that it is compared with."""
+    """An answer to a test, with the labels that count."""
 
     test: Key
     sample: SampleResult
     labels: tuple[Label, ...]
-    other: SampleResult | None = None
 
 
 @dataclass(frozen=True)
@@ -78,20 +77,22 @@ def find_answers(
 ) -> tuple[LabelledAnswer, ...]:
     """The answers of labels, with those that labels name by a digest from `stored` results.
     InvalidInput, with the location of each, if one is not there."""
-    samples = {answer_digest(sample): sample for row in stored for sample in row.samples}
-    found: dict[tuple[Key, str], LabelledAnswer] = {}
+    samples = {
+        answer_digest(sample): replace(sample, spent=Spending())  # by the agent
+        for row in stored
+        for sample in row.samples
+    }
+    found: dict[tuple[str, ...], LabelledAnswer] = {}
     errors: list[Diagnostic] = []
     for label in labels:
-        if label.answer is None and label.digest not in samples:
+        sample = samples.get(label.digest) if label.answer is None else _sample(label.answer)
+        if sample is None:
             problem = "no result has the answer with this digest"
             errors.append(Diagnostic(label.places["digest"], problem, "name its file: `--results`"))
             continue
-        test = (label.suite, label.test)
-        sample = samples[label.digest] if label.answer is None else _sample(label.answer)
-        sample = replace(sample, spent=Spending())  # of the agent
-        other = None if label.other is None else _sample(label.other)
-        known = found.get((test, label.digest)) or LabelledAnswer(test, sample, (), other)
-        found[test, label.digest] = replace(known, labels=(*known.labels, label))
+        key = label.key[:3]
+        known = found.get(key) or LabelledAnswer(key[:2], sample, ())
+        found[key] = replace(known, labels=(*known.labels, label))
     require_valid((), errors)
     return tuple(found.values())
 
@@ -104,28 +105,27 @@ def _sample(text: str) -> SampleResult:
 def select_judges(answers: Iterable[LabelledAnswer], suites: Iterable[Suite]) -> Sequence[Suite]:
     """The tests with labels, each with the judges that these are about as its evaluators; their
     names are their paths in results."""
-    paths: dict[Key, dict[str, None]] = {}
+    names: dict[Key, dict[str, None]] = {}
     for answer in answers:
-        names = dict.fromkeys(label.evaluator for label in answer.labels)
-        paths[answer.test] = paths.get(answer.test, {}) | names
-
-    def select(test: Test, names: Iterable[str]) -> Test:
-        found = list_measured(test)
-        judges = [found[name].model_copy(update={"name": name}) for name in names]
-        # A prompt may read the criteria of the test's own rubric.
-        read = [each for each in test.evaluators if each.origin == "rubrics"]
-        others = [each for each in read if each.name not in names]
-        return test.model_copy(update={"evaluators": (*judges, *others)})
-
+        own = dict.fromkeys(label.evaluator for label in answer.labels)
+        names[answer.test] = names.get(answer.test, {}) | own
     selected = (
         suite.with_tests(
-            select(test, paths[suite.path, test.id])
+            _with_judges(test, names[suite.path, test.id])
             for test in suite.tests
-            if (suite.path, test.id) in paths
+            if (suite.path, test.id) in names
         )
         for suite in suites
     )
     return [suite for suite in selected if suite.tests]
+
+
+def _with_judges(test: Test, names: Collection[str]) -> Test:
+    found = list_measured(test)
+    judges = [found[name].model_copy(update={"name": name}) for name in names]
+    # A prompt may read the criteria of the test's own rubric.
+    read = [each for each in test.evaluators if each.origin == "rubrics" and each.name not in names]
+    return test.model_copy(update={"evaluators": (*judges, *read)})
 
 
 async def ask_judges(
@@ -171,10 +171,10 @@ async def _judge(
     executor: SuiteExecutor, answer: LabelledAnswer, samples: int
 ) -> Sequence[SampleResult]:
     """What the judges say so many times."""
-    test = answer.test[1]
-    if answer.other is None:
+    test, other = answer.test[1], answer.labels[0].other
+    if other is None:
         return await executor.score(test, [answer.sample] * samples)
-    pair = (answer.sample, answer.other)
+    pair = (answer.sample, _sample(other))
     return [await executor.compare(test, pair, number) for number in range(samples)]
 
 

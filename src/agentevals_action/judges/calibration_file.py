@@ -7,7 +7,7 @@ from pathlib import Path
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.judge import CALIBRATION_FILE, Calibration
-from agentevals_action.suites.documents.diagnostics import DiagnosticCollector, Unreadable
+from agentevals_action.suites.documents.diagnostics import Unreadable
 from agentevals_action.suites.documents.json_reader import read_json
 from agentevals_action.suites.documents.yaml_reader import MAX_BYTES
 from agentevals_action.suites.reading import FileReader
@@ -22,7 +22,7 @@ _ADVICE = "write it again with `agentevals-action judge calibrate`"
 class CalibrationContent:
     """The content of the file; None, with its `errors`, if one of its parts is invalid."""
 
-    calibration: Calibration | None
+    calibration: Calibration | None = None
     errors: tuple[Diagnostic, ...] = ()
 
 
@@ -38,19 +38,21 @@ def read_calibration(file: Path) -> bytes | None:
         raise InvalidInput(problem, "replace it by a regular file") from None
 
 
-def parse_calibration(data: bytes, path: str = CALIBRATION_FILE) -> CalibrationContent:
+def parse_calibration(data: bytes | None, path: str = CALIBRATION_FILE) -> CalibrationContent:
     """The calibration in the bytes of the file at `path`, relative to the repository."""
-    diagnostics = DiagnosticCollector()
+    if data is None:
+        return CalibrationContent()
     try:
         document = read_json(data, path)
     except Unreadable as error:
-        return CalibrationContent(None, error.errors)
+        return CalibrationContent(errors=error.errors)
     if not isinstance(document.data, dict):
         problem = f"this calibration is {describe_value(document.data)}"
-        return CalibrationContent(None, (Diagnostic(Location(path), problem, _ADVICE),))
-    reader = FileReader(Path(), Path(), document.positions, diagnostics)
+        return CalibrationContent(errors=(Diagnostic(Location(path), problem, _ADVICE),))
+    reader = FileReader(Path(), Path(), document.positions)
     found = reader.validate(Calibration, document.data)
-    return CalibrationContent(None if diagnostics.errors else found, diagnostics.errors)
+    errors = reader.diagnostics.errors
+    return CalibrationContent(None if errors else found, errors)
 
 
 def write_calibration(path: Path, calibration: Calibration) -> None:

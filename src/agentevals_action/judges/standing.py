@@ -8,8 +8,7 @@ from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.formatting import joined, percent
 from agentevals_action.judges.calibration_file import parse_calibration, read_calibration
 from agentevals_action.judges.labels import list_measured
-from agentevals_action.model.diagnostic import Diagnostic
-from agentevals_action.model.judge import CALIBRATION_FILE, Calibration, Metric
+from agentevals_action.model.judge import CALIBRATION_FILE, Metric
 from agentevals_action.model.judge_rule import JudgeRule
 from agentevals_action.model.result import JudgeRecord
 from agentevals_action.model.suite import Suite, Test
@@ -25,15 +24,13 @@ class Standings:
     settings; `errors` are those of the file."""
 
     def __init__(self, checkout: Checkout) -> None:
-        self.errors: tuple[Diagnostic, ...] = ()
-        self._calibration: Calibration | None = None
-        self._floor = checkout.settings.judge_floor
+        path = checkout.below / CALIBRATION_FILE
+        data = read_calibration(path)
+        content = parse_calibration(data, path.relative_to(checkout.root).as_posix())
+        self.errors = content.errors
+        self._rule = JudgeRule(checkout.settings.judge_floor, content.calibration)
         variables = cache(partial(read_variables, checkout.environ))
         self._fingerprints = Fingerprints(checkout.settings.watch_rules, variables)
-        path = checkout.below / CALIBRATION_FILE
-        if (data := read_calibration(path)) is not None:
-            content = parse_calibration(data, path.relative_to(checkout.root).as_posix())
-            self._calibration, self.errors = content.calibration, content.errors
 
     def of(self, suite: Suite, test: Test) -> Mapping[str, str]:
         """The standing of the judges of a test, by their paths in results."""
@@ -43,12 +40,13 @@ class Standings:
         }
 
     def _describe(self, key: str) -> str:
-        found = self._calibration.judges.get(key) if self._calibration else None
-        if found is None or self._calibration is None:
+        calibration = self._rule.calibration
+        if calibration is None or key not in calibration.judges:
             return NOT_CALIBRATED
+        found = calibration.judges[key]
         metrics = ((name, getattr(found, name)) for name in get_args(Metric) if name != "kappa")
         bounds = ", ".join(f"{name} ≥ {percent(own.low)}" for name, own in metrics if own)
-        advisory = JudgeRule(self._floor, self._calibration).why_advisory(JudgeRecord(key=key))
+        advisory = self._rule.why_advisory(JudgeRecord(key=key))
         decides = f"; advisory: {advisory}" if advisory else ""
-        when = f"calibrated on {self._calibration.day} with {joined(found.models)}"
+        when = f"calibrated on {calibration.day} with {joined(found.models)}"
         return f"{when}: {bounds}{decides}"

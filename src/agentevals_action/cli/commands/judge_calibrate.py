@@ -118,7 +118,12 @@ async def command(
     run = LocalRun((*paths,), (), select, lambda _suites, _fingerprint, _rule: {}, last)
     request = await local_request(workspace, repository, run)
     judged, *others = await _ask(answers, request, samples, is_probed=is_probed)
-    output.print_warnings(_errors(chain(judged, *others)))
+    output.print_warnings(
+        f"{_name(answer.label)}: {opinion.reason}"
+        for answer in chain(judged, *others)
+        for opinion in answer.opinions
+        if opinion.passes is None
+    )
     judges = statistics.measure_judges(judged)
     if not judges:
         return ExitCode.INCONCLUSIVE
@@ -171,14 +176,6 @@ async def _ask(
     spent = spending_sentence(total_spending(each.spent for each in scored), "this calibration")
     console.print_sentences([*engine.notices, spent], sys.stderr)
     return judged
-
-
-def _errors(judged: Iterable[JudgedAnswer]) -> Iterator[str]:
-    """One line for each judgement that is missing."""
-    for answer in judged:
-        for opinion in answer.opinions:
-            if opinion.passes is None:
-                yield f"{_name(answer.label)}: {opinion.reason}"
 
 
 def _name(label: Label) -> str:
