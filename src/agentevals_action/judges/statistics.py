@@ -2,7 +2,6 @@
 calibrate` imports it, and the gate reads the numbers alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.judges.calibrate import JudgedAnswer
@@ -24,7 +23,7 @@ except ModuleNotFoundError:
 Table = Sequence[Sequence[float]]
 #: The confidence of a one-sided bound, and of an interval.
 CONFIDENCE = 0.95
-_RESAMPLES = 2_000
+_RESAMPLES = 10_000
 _SEED = 20_261_128  # the same labels and verdicts give the same file
 _DIGITS = 4  # of what is stored
 
@@ -72,14 +71,15 @@ def measure(answers: Sequence[JudgedAnswer], resamples: int = _RESAMPLES) -> Agr
     total, kappa = _sum(tables), None
     interval: tuple[float, ...] = ()
     if sensitivity and specificity:
-        interval, low = _bootstrap_kappa(tables, resamples)
+        low, high, bound = _bootstrap_kappa(tables, resamples)
         if not total[0][1] and not total[1][0]:  # where nothing differs, no resample does
             (passes, _), (_, fails) = total
             sens, spec = sensitivity.low, specificity.low
             worse = [[passes * sens, passes * (1 - sens)], [fails * (1 - spec), fails * spec]]
-            low = min(low, round(_kappa(worse), _DIGITS))
-            interval = (min(interval[0], low), interval[1])
-        kappa = Estimate(value=round(_kappa(total), _DIGITS), low=round(low, _DIGITS))
+            bound = min(bound, round(_kappa(worse), _DIGITS))
+            low = min(low, bound)
+        interval = (low, high)
+        kappa = Estimate(value=round(_kappa(total), _DIGITS), low=bound)
     return Agreement(
         passes=sum(labels),
         fails=len(labels) - sum(labels),
@@ -139,25 +139,13 @@ def _kappa(table: Table) -> float:
     return 0.0 if is_constant else float(cohens_kappa(table, return_results=False))
 
 
-def _bootstrap_kappa(tables: Sequence[Table], resamples: int) -> tuple[tuple[float, ...], float]:
-    """The interval of kappa and its lower bound, percentiles over resamples of the tests; -1 to 1
-    of one test, which shows nothing of others."""
+def _bootstrap_kappa(tables: Sequence[Table], resamples: int) -> Sequence[float]:
+    """The two ends of kappa's interval and its lower bound, percentiles over resamples of the
+    tests; -1, 1 and -1 of one test, which shows nothing of others."""
     if len(tables) == 1:
-        return (-1.0, 1.0), -1.0
-
-    def resampled(numbers: Any) -> float:
-        return _kappa(_sum(tables[int(number)] for number in numbers))
-
-    found = stats.bootstrap(
-        (range(len(tables)),),
-        resampled,
-        n_resamples=resamples,
-        vectorized=False,
-        method="percentile",
-        rng=_SEED,
-    )
+        return -1.0, 1.0, -1.0
+    drawn = stats.randint(0, len(tables)).rvs((resamples, len(tables)), random_state=_SEED)
+    values = [_kappa(_sum(tables[number] for number in own)) for own in drawn]
     tail = 100 * (1 - CONFIDENCE)
-    percentiles = (tail / 2, 100 - tail / 2, tail)
-    ends = stats.scoreatpercentile(found.bootstrap_distribution, percentiles)
-    low, high, bound = (round(float(end), _DIGITS) for end in ends)
-    return (low, high), bound
+    ends = stats.scoreatpercentile(values, (tail / 2, 100 - tail / 2, tail))
+    return [round(float(end), _DIGITS) for end in ends]
