@@ -51,7 +51,7 @@ from agentevals_action.runners.executor import Executors
 from agentevals_action.settings import Settings
 from agentevals_action.suites.checkout import require_valid
 
-_INPUTS = tuple(name for name in RUN_INPUTS if name != "setup")
+_INPUTS = ("samples", *(name for name in RUN_INPUTS if name != "setup"))
 _TEXT = 400  # characters of a question, an answer, a reason
 _SHOWN = 50  # disagreements
 _TITLES = ("judge", "pass/fail", "tests", "agreement", "sensitivity", "specificity", "kappa")
@@ -70,13 +70,6 @@ _LEGEND = (
 
 @click.command("calibrate")
 @click.option(
-    "--samples",
-    type=click.IntRange(1, 100),
-    default=1,
-    show_default=True,
-    help="Judgements of each answer.",
-)
-@click.option(
     "--results",
     "files",
     type=Path,
@@ -92,12 +85,13 @@ _LEGEND = (
     "whose answer it is. Asks each judge up to twice more.",
 )
 @input_options(*_INPUTS)
-async def command(
-    samples: int, files: tuple[Path, ...], is_probed: bool, **inputs: str | None
-) -> int:
+async def command(files: tuple[Path, ...], is_probed: bool, **inputs: str | None) -> int:
     """Measure how judges agree with the labels of people, and write `calibration.json`. Shows the
-    disagreements first: most of them are gaps in a criterion. Needs the extra `judges`."""
+    disagreements first: most of them are gaps in a criterion. Needs the extra `judges`.
+
+    Each judge is asked `--samples` times about each answer."""
     given = Settings.from_environ(as_environment(inputs))
+    samples = given.samples
     own_folder = f"{given.report_dir}/judge"  # the results of other runs stay
     workspace, repository = await open_folder(
         given.model_copy(update={"report_dir": own_folder, "samples": 1, "confirm": 0})
