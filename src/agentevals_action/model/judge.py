@@ -72,7 +72,8 @@ class Label(FileModel):
         if self.other is not None and self.answer is None:
             raise ValueError("it has `other` and no `answer`; write the texts of both answers")
         if self.other is not None and self.other == self.answer:
-            raise ValueError("`other` is the same text as `answer`, so neither is better; remove it")
+            problem = "`other` is the same text as `answer`, and neither is better"
+            raise ValueError(f"{problem}; remove it")
         return self
 
     @property
