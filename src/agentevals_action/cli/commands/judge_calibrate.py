@@ -53,7 +53,6 @@ from agentevals_action.suites.checkout import require_valid
 
 _INPUTS = ("samples", *(name for name in RUN_INPUTS if name != "setup"))
 _TEXT = 400  # characters of a question, an answer, a reason
-_SHOWN = 50  # disagreements
 _TITLES = ("judge", "pass/fail", "tests", "agreement", "sensitivity", "specificity", "kappa")
 #: Of each bias: how verdicts were compared, and why there are none.
 _BIASES: Mapping[Bias, tuple[str, str]] = {
@@ -183,9 +182,7 @@ def _print(judged: Sequence[JudgedAnswer], conflicts: Iterable[Sequence[Label]])
     differing.sort(key=lambda answer: answer.label.passes)  # the judge lets a bad answer pass
     known = sum(bool(answer.known) for answer in judged)
     output.print_lines([f"judges disagree with people about {len(differing)} of {known} answers"])
-    output.print_lines(line for answer in differing[:_SHOWN] for line in _disagreement(answer))
-    if len(differing) > _SHOWN:
-        print(f"… and {len(differing) - _SHOWN} more")
+    output.print_lines(line for answer in differing for line in _disagreement(answer))
     for conflict in conflicts:
         people = ", ".join(f"{label.who}: {label.label}" for label in conflict)
         output.print_lines(
