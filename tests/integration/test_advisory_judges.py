@@ -288,9 +288,10 @@ def test_prompt__that_the_change_edits_is_not_calibrated(tmp_path: Path, judge: 
     with opened(tmp_path, base, {**RUDE, "evals/EVAL.yaml": edited}) as gate:
         done = gate.finish(inputs=FLOOR)
         comment = gate.comments()[0]
-        assert done.code == 0, done.log
+        assert done.code == 3, done.log
         assert "it is not calibrated with its present prompt" in comment
         assert "1 test passes only with the changed evaluators" in comment
+        assert "1 test got worse by a judge of base that the change makes advisory" in comment
 
 
 def test_prompt__of_a_judge_that_is_advisory_on_both_sides_is_no_error(

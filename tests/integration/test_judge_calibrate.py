@@ -139,6 +139,7 @@ def test_calibrate__shows_disagreements_first_and_what_passed_wrongly_before(
     assert asked == 3  # neither the answer that people disagree about, nor a model's label
     assert done.out.startswith(
         """\
+EVAL.yaml d is-right: people disagree (ann: pass, bob: fail), and no label counts
 judges disagree with people about 2 of 3 answers
 
 EVAL.yaml c is-right

@@ -24,7 +24,7 @@ from agentevals_action.model.result import (
     EvaluatorResult,
     Score,
 )
-from agentevals_action.results.scoring import reaches, weighted_mean
+from agentevals_action.results.scoring import find_deciding, reaches, weighted_mean
 from agentevals_action.validation.file_model import (
     FileModel,
     ListOf,
@@ -230,7 +230,9 @@ class Composite(Evaluator):
             # Also if a required evaluator is an error: a gate inside the others may have failed.
             done |= {result.name: result for result in await run_evaluators(rest, case)}
         results = tuple(done[child.name] for child in children if child.name in done)
-        deciding = tuple(result for result in results if not result.advisory) or results
+        others = tuple(result for result in results if not result.advisory)
+        found = others if closing else find_deciding(results)
+        deciding = found or results
         value: float | None = 0.0
         if closing:
             reasoning = f"safety_gate: closed by {', '.join(map(_name_and_score, closing))}"
@@ -254,7 +256,7 @@ class Composite(Evaluator):
             gates_failed=("", *gates) if closing else tuple(gates),
             children=results,
             error=errors[0] if errors else None,
-            advisory=deciding[0].advisory,
+            advisory="" if found else next(filter(None, (each.advisory for each in results))),
         )
 
     def _combine(self, results: Sequence[EvaluatorResult]) -> tuple[float | None, str]:

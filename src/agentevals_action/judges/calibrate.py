@@ -22,8 +22,8 @@ from agentevals_action.model.result import (
 )
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.usage import Spending
+from agentevals_action.results.build import last_question
 from agentevals_action.suites.checkout import require_valid
-from agentevals_action.targets.message_texts import prompt_text
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ async def ask_judges(
                     fingerprints.judge_key(suite, test, evaluator),
                     evaluator.type,
                     ", ".join(target.name for target in targets),
-                    prompt_text(test.input),
+                    last_question(test),
                     _criteria(test, evaluator, label),
                     "\n\nor:\n".join(filter(None, (answer.sample.candidate_answer, label.other))),
                 )

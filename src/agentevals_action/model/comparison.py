@@ -132,11 +132,13 @@ class BaseScoring:
     """Head's answers as base's evaluators score them: `result` is an error if they could not be
     scored. `is_worse`: head's evaluators do not fail the answer, and base's give a lower verdict
     (lower than `pass` if none of head's decides) or fail a gate.
-    `failed_on_base` are those of its failed gates that failed on base too."""
+    `failed_on_base` are those of its failed gates that failed on base too. `judges_lost`: head's
+    answer is worse than base's by these judges of base, and the change makes them advisory."""
 
     result: TestResult
     is_worse: bool = False
     failed_on_base: tuple[str, ...] = ()
+    judges_lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,12 @@ class TestComparison:
         by_base, is_scored = self.by_base, self.head is not None and self.head.verdict is not None
         is_worse = by_base is not None and by_base.is_worse
         return is_worse and is_scored and self.quarantine is None
+
+    @property
+    def has_lost_judge(self) -> bool:
+        """Whether it is worse by a judge that decides on base alone, and counts."""
+        is_waived = bool(self.accepted_by) or self.quarantine is not None
+        return self.by_base is not None and bool(self.by_base.judges_lost) and not is_waived
 
     @property
     def evaluators_lost(self) -> tuple[str, ...]:

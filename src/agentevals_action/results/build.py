@@ -87,7 +87,7 @@ def test_result(
         eval_path=suite.path,
         path=test.location.path,
         line=test.location.line,
-        question=_question(test),
+        question=last_question(test),
         input_messages=tuple(_input_messages(test)),
         gates=tuple(
             GateRecord(name=gate.name, path=gate.location.path, line=gate.location.line)
@@ -183,7 +183,9 @@ def _totals(
 
 def asks_same(row: TestResult, test: Test) -> bool:
     """Whether a row answers the question that a test asks now."""
-    return row.question == _question(test) and row.input_messages == tuple(_input_messages(test))
+    return row.question == last_question(test) and row.input_messages == tuple(
+        _input_messages(test)
+    )
 
 
 def _input_messages(test: Test) -> Iterator[dict[str, Any]]:
@@ -215,7 +217,8 @@ def _picture(block: Block, limit: int) -> str:
     )
 
 
-def _question(test: Test) -> str:
+def last_question(test: Test) -> str:
+    """The last message of the user, for readers."""
     questions = [message for message in test.input if message.role == "user"] or list(test.input)
     return _text(questions[-1]) if questions else ""
 

@@ -41,7 +41,7 @@ def compute_verdict(score: float, gates_failed: Iterable[str] = ()) -> Verdict:
     return "borderline" if reaches(score, BORDERLINE_SCORE) else "fail"
 
 
-def _deciding(results: Sequence[EvaluatorResult]) -> Sequence[EvaluatorResult]:
+def find_deciding(results: Sequence[EvaluatorResult]) -> Sequence[EvaluatorResult]:
     """Those that are not advisory. None decides if these have no weight and are no gates, and an
     advisory judge beside them has one: they were to decide nothing before."""
     deciding = [result for result in results if not result.advisory]
@@ -59,7 +59,7 @@ def score_sample(
 
     A failed gate is `fail` even if another evaluator ended in an error; the score is then the mean
     of the others (None without any). Else one error leaves the sample without score and verdict."""
-    results = _deciding(results)
+    results = find_deciding(results)
     scored = [(result.score, result.weight) for result in results if result.score is not None]
     gates = tuple(dict.fromkeys(gate for result in results for gate in result.gates_failed))
     errored = any(result.error for result in results) or not scored
@@ -72,7 +72,7 @@ def score_sample(
 def find_error(results: Sequence[EvaluatorResult]) -> ErrorInfo | None:
     """The first error of an evaluator that decides about an attempt; one of kind `advisory` if none
     decides."""
-    deciding = _deciding(results)
+    deciding = find_deciding(results)
     reasons = [result.advisory for result in results if result.advisory]
     if reasons and not deciding:
         return ErrorInfo(kind=ADVISORY, message=reasons[0])

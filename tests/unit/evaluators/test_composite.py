@@ -266,6 +266,7 @@ ADVISORY: Mapping[str, tuple[Evaluator, float | None, bool, tuple[str, ...]]] = 
         ("m/safe",),
     ),
     "alone": (composite(says(0, "judge"), says(1, "other")), 0.5, True, ()),
+    "beside one of weight 0": (composite(has("alpha", weight=0), says(0, "judge")), 0.0, True, ()),
     "inside another": (composite(composite(says(0, "judge")), has("alpha")), 1.0, False, ()),
     "nothing else inside": (composite(composite(says(0, "judge"), name="n")), 0.0, True, ()),
     "maximum": (

@@ -177,17 +177,17 @@ def _name(label: Label) -> str:
 
 
 def _print(judged: Sequence[JudgedAnswer], conflicts: Iterable[Sequence[Label]]) -> None:
-    """The answers about which judges disagree with people, then those about which people do."""
-    differing = [answer for answer in judged if answer.differing]
-    differing.sort(key=lambda answer: answer.label.passes)  # the judge lets a bad answer pass
-    known = sum(bool(answer.known) for answer in judged)
-    output.print_lines([f"judges disagree with people about {len(differing)} of {known} answers"])
-    output.print_lines(line for answer in differing for line in _disagreement(answer))
+    """The answers about which people disagree, then those about which judges do with people."""
     for conflict in conflicts:
         people = ", ".join(f"{label.who}: {label.label}" for label in conflict)
         output.print_lines(
             [f"{_name(conflict[0])}: people disagree ({people}), and no label counts"]
         )
+    differing = [answer for answer in judged if answer.differing]
+    differing.sort(key=lambda answer: answer.label.passes)  # the judge lets a bad answer pass
+    known = sum(bool(answer.known) for answer in judged)
+    output.print_lines([f"judges disagree with people about {len(differing)} of {known} answers"])
+    output.print_lines(line for answer in differing for line in _disagreement(answer))
     print()
 
 

@@ -48,7 +48,8 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
         for suite in counting
     ]
     unknown = [*_unscored(others), *_unknown_base(policy, others, run.baseline)]
-    unknown += [*_unproven(policy, others), *run.sentences(Level.PROBLEM)]
+    unknown += [*_unproven(policy, others), *_lost_judges(policy, others)]
+    unknown += run.sentences(Level.PROBLEM)
     for outcomes in (_conditions, _increases):
         unknown += outcomes(suites, Outcome.INCONCLUSIVE)
     if run.suites and not suites:
@@ -199,6 +200,17 @@ def _unproven(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str
         yield (
             f"{words}; `confirm: {policy.confirm}` is too small to prove so many regressions at "
             f"`alpha: {policy.alpha:g}`: raise `confirm`"
+        )
+
+
+def _lost_judges(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str]:
+    """A change cannot switch a judge off by an edit of its prompt."""
+    number = sum(test.has_lost_judge for suite in suites for test in suite.tests)
+    if "regressions" in policy.fail_on and number:
+        worse = counted(number, "test", "got worse")
+        yield (
+            f"{worse} by a judge of base that the change makes advisory: change the judge in a "
+            f"pull request of its own, or accept it with the label `{policy.accept_label}`"
         )
 
 

@@ -157,11 +157,14 @@ def _base_scoring(head: TestResult, base: TestResult | None) -> BaseScoring | No
     if by_base is None or by_base.verdict is None or head.state == "error":
         return BaseScoring(by_base) if by_base else None
     is_lower = RANK[by_base.verdict] < RANK[head.verdict or "pass"]
+    is_worse = head.verdict != "fail" and (is_lower or bool(by_base.gates_failed))
     failed = base.gates_failed if base else ()
+    has_lost = is_worse and base is not None and find_lost_requirement(by_base, base) is not None
     return BaseScoring(
         by_base,
-        is_worse=head.verdict != "fail" and (is_lower or bool(by_base.gates_failed)),
+        is_worse=is_worse,
         failed_on_base=tuple(gate for gate in by_base.gates_failed if gate in failed),
+        judges_lost=tuple(sorted(head.advisory - by_base.advisory)) if has_lost else (),
     )
 
 

@@ -73,6 +73,7 @@ def _is_acceptable(suite: SuiteComparison, test: TestComparison) -> bool:
     is_skipped = head.error is not None and head.error.kind == SKIPPED
     is_incomparable = bool(suite.run.base.broken) and test.change is ChangeKind.NOT_COMPARABLE
     is_unknown = is_skipped or (is_incomparable and head.verdict in ("fail", "borderline"))
+    is_worse |= test.has_lost_judge
     return (is_worse or is_unknown) and not test.gates_lost and not test.quarantine
 
 
