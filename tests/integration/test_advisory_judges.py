@@ -156,7 +156,7 @@ def test_advisory_judge__says_what_it_would_have_said(tmp_path: Path, judge: Jud
         (found,) = gate.summary["advisoryJudges"]
         assert found["models"] == ["served-1"]
         assert (found["passed"], found["failed"], found["worse"]) == (0, 1, 1)
-        assert "Of 1 answer it says 1 fail, 1 passed on base" in gate.comments()[0]
+        assert "Of 1 answer it passes 0 and fails 1 (1 passed on base)" in gate.comments()[0]
         assert "1 judge is advisory and decides nothing" in gate.comments()[0]
         row = gate.rows()["greets"]
         assert (row["verdict"], row["score"], row["misses"]) == ("pass", 1.0, [])

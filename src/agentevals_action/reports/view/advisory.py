@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from agentevals_action.escaping import plain
-from agentevals_action.formatting import counted, joined
+from agentevals_action.formatting import counted
 from agentevals_action.model.comparison import Review
 from agentevals_action.model.result import JudgeRecord, by_path
 
@@ -53,9 +53,11 @@ def describe_judge(judge: AdvisoryJudge) -> str:
     names, models = (
         ", ".join(f"`{plain(name, 80)}`" for name in own) for own in (judge.names, judge.models)
     )
-    numbers = (judge.passed, "pass"), (judge.failed, "fail"), (judge.errored, "could not be judged")
-    said = joined([f"{number:,} {verdict}" for number, verdict in numbers if number])
-    worse = f", {judge.worse:,} passed on base" if judge.worse else ""
     tests = counted(judge.passed + judge.failed + judge.errored, "answer")
+    said = f"Of {tests} it passes {judge.passed:,} and fails {judge.failed:,}"
+    if judge.worse:
+        said += f" ({judge.worse:,} passed on base)"
+    if judge.errored:
+        said += f"; {judge.errored:,} could not be judged"
     of = f" ({models})" if models else ""
-    return f"the judge {names}{of} is advisory: {judge.reason}. Of {tests} it says {said}{worse}"
+    return f"the judge {names}{of} is advisory: {judge.reason}. {said}"
