@@ -51,7 +51,7 @@ _KINDS: Mapping[Any, Kind] = {
     tuple: "list",
     frozenset: "list",
 }
-_CONDITIONS = ("gates", "regressions", "failures", "never")
+_CONDITIONS = ("gates", "regressions", "failures", "pairwise", "never")
 
 
 def _from_text(read: Callable[[str], Any]) -> BeforeValidator:
@@ -119,12 +119,11 @@ def _variable_names(text: str) -> tuple[str, ...]:
 
 def _conditions(text: str) -> frozenset[str]:
     conditions = frozenset(items(text))
-    if "pairwise" in conditions:
-        raise ValueError("take `pairwise` out: judges of pairs are shown, and decide nothing")
     for condition in conditions - {*_CONDITIONS}:
         raise ValueError(_advise_choice(condition, _CONDITIONS))
     if not conditions or ("never" in conditions and len(conditions) > 1):
-        raise ValueError("write any of `gates`, `regressions`, `failures`, or `never` alone")
+        others = "`gates`, `regressions`, `failures`, `pairwise`"
+        raise ValueError(f"write any of {others}, or `never` alone")
     return conditions
 
 
@@ -294,7 +293,7 @@ class Settings(BaseModel):
     strict: _Boolean = _input(False, "Treat warnings about suites as errors: true or false.")
     fail_on: Annotated[frozenset[str], _from_text(_conditions)] | None = _input(
         None,
-        "Conditions that fail the job: gates, regressions, failures (a list), or never. "
+        "Conditions that fail the job: gates, regressions, failures, pairwise (a list), or never. "
         "Default: gates,regressions on a pull request or merge group, failures elsewhere.",
     )
     min_pass_rate: _Number | None = _input(

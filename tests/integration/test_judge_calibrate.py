@@ -366,13 +366,18 @@ def test_calibrate__without_the_extra_one_sentence_says_how_to_install_it(tmp_pa
 
 
 class PairJudge(OpenAIServer):
-    """Prefers the answer with the smaller number, slightly; always A where both are over 90."""
+    """Prefers the answer with the smaller number, slightly; always A where both are over 90. With
+    `likes_length` the longer one, if one is."""
+
+    likes_length = False
 
     def reply(self, received: Received) -> Reply:
         first, second = map(
             int, re.findall(r"<answer [AB] \w+>\nanswer no\. (\d+)", received.prompt)
         )
         better = "A" if first < second or min(first, second) > 90 else "B"
+        if self.likes_length and (filler := received.prompt.find("several aspects")) >= 0:
+            better = "A" if filler < received.prompt.index("<answer B") else "B"
         reply = {"better": better, "by": "slightly", "reasoning": f"{first} against {second}"}
         return Reply(text=json.dumps(reply), fields={"model": MODEL})
 
@@ -393,7 +398,7 @@ def test_calibrate__a_judge_of_pairs_is_right_if_it_prefers_the_same_in_both_ord
     with PairJudge() as server:
         scored = {"type": "contains", "value": "answer"}
         done = calibrate(write(tmp_path, server.url, labels, scored, PAIRS), "--samples", "2")
-        assert len(server.requests) == 20
+        assert len(server.requests) == 2 * 20  # also with filler
     assert done.code == 0, done.err
     (judge,) = read(tmp_path)
     assert (judge.type, judge.evaluators, judge.passes, judge.fails) == (
@@ -408,3 +413,29 @@ def test_calibrate__a_judge_of_pairs_is_right_if_it_prefers_the_same_in_both_ord
     assert "91 against 92; 92 against 91" in done.out
     shown = command.run(tmp_path, "explain", "a", "EVAL.yaml", env=ENV)
     assert "better: 'calibrated on" in shown.out, shown.out + shown.err
+
+
+@pytest.mark.parametrize(
+    ("likes_length", "expected", "words"),
+    [
+        (False, Estimate(value=1, low=0.5493), "100% (≥ 54.9%)"),
+        (True, Estimate(value=0, low=0), "0% (≥ 0%)"),
+    ],
+)
+def test_calibrate__filler_behind_the_worse_answer_turns_no_verdict_of_a_judge_of_pairs(
+    tmp_path: Path, likes_length: bool, expected: Estimate, words: str
+) -> None:
+    labels = [
+        label("t0", 1, "pass", other="answer no. 2"),
+        *(label(f"t{number}", 4, "fail", other="answer no. 3") for number in range(1, 5)),
+        label("t5", 5, "fail", other="answer no. 6"),  # it is wrong without filler
+    ]
+    with PairJudge() as server:
+        server.likes_length = likes_length
+        scored = {"type": "contains", "value": "answer"}
+        done = calibrate(write(tmp_path, server.url, labels, scored, PAIRS))
+    assert done.code == 0, done.err
+    (judge,) = read(tmp_path)
+    assert judge.length == expected
+    sentence = f"of its right verdicts {words} stay so with filler behind the worse answer"
+    assert sentence in done.out

@@ -141,18 +141,17 @@ def test_settings__booleans_are_true_or_false_and_nothing_else(text: str) -> Non
         (
             "fail_on",
             "gates,regression",
-            "write `regressions`, or one of `gates`, `regressions`, `failures`, `never`",
+            "write `regressions`, or one of `gates`, `regressions`, `failures`, `pairwise`, `never`",
         ),
         (
             "fail_on",
             "gates,never",
-            "write any of `gates`, `regressions`, `failures`, or `never` alone",
+            "write any of `gates`, `regressions`, `failures`, `pairwise`, or `never` alone",
         ),
-        ("fail_on", ",", "write any of `gates`, `regressions`, `failures`, or `never` alone"),
         (
             "fail_on",
-            "gates,pairwise",
-            "take `pairwise` out: judges of pairs are shown, and decide nothing",
+            ",",
+            "write any of `gates`, `regressions`, `failures`, `pairwise`, or `never` alone",
         ),
         ("baseline_branch", "a..b", "write the name of a branch"),
         ("baseline_branch", "-x", "write the name of a branch"),

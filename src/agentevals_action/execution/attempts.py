@@ -170,7 +170,7 @@ class Attempts:
         self, attempt: Attempt, head: SampleResult, base: SampleResult
     ) -> SampleResult:
         own, rival = (self._case(attempt, stored_work(sample)) for sample in (head, base))
-        case = replace(own, rival=rival)
+        case = replace(own, rival=rival, why_advisory=self._rule.why_pairs_advisory)
         results = await evaluators.run_evaluators(attempt.test.comparing, case)
         return SampleResult(evaluator_results=results, spent=total_spending(attempt.spent))
 

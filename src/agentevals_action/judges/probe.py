@@ -25,16 +25,20 @@ Pair = tuple[bool | None, bool | None]
 Form = tuple[Sequence[LabelledAnswer], Mapping[str, Suite]]
 
 
-def list_forms(answers: Sequence[LabelledAnswer], suites: Mapping[str, Suite]) -> Sequence[Form]:
+def list_forms(
+    answers: Sequence[LabelledAnswer], suites: Mapping[str, Suite], *, is_probed: bool
+) -> Sequence[Form]:
     """The answers as they are; those with labels of criteria, which are in reverse; all with
-    filler."""
+    filler. If they are not probed, only pairs have other forms: with filler."""
+    criteria = [each for each in answers if any(own.criterion for own in each.labels)]
+    pairs = [each for each in answers if each.labels[0].other is not None]
     in_reverse = {
         path: suite.with_tests(map(_reverse, suite.tests)) for path, suite in suites.items()
     }
     return (
         (answers, suites),
-        ([each for each in answers if any(own.criterion for own in each.labels)], in_reverse),
-        ([*map(_with_filler, answers)], suites),
+        (criteria if is_probed else (), in_reverse),
+        ([*map(_with_filler, answers if is_probed else pairs)], suites),
     )
 
 
@@ -49,7 +53,11 @@ def _reverse(test: Test) -> Test:
 
 
 def _with_filler(answer: LabelledAnswer) -> LabelledAnswer:
-    sample = answer.sample
+    """An answer with filler; of two, the worse one, which does not become better by it."""
+    sample, (label, *_) = answer.sample, answer.labels
+    if label.other is not None and label.passes:
+        longer_other = label.model_copy(update={"other": f"{label.other}{_FILLER}"})
+        return replace(answer, labels=(longer_other, *answer.labels[1:]))
     longer = {"role": "assistant", "content": f"{sample.candidate_answer}{_FILLER}"}
     messages = (*sample.output_messages, longer)
     return replace(answer, sample=replace(sample, output_messages=messages))

@@ -2,6 +2,7 @@
 calibrate` imports it, and the gate reads the numbers alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.judges.calibrate import JudgedAnswer
@@ -28,16 +29,28 @@ _SEED = 20_261_128  # the same labels and verdicts give the same file
 _DIGITS = 4  # of what is stored
 
 
-def measure_judges(answers: Iterable[JudgedAnswer]) -> Mapping[str, JudgeCalibration]:
-    """What the opinions without errors show of each judge that gave some, by its key."""
+def measure_judges(
+    answers: Sequence[JudgedAnswer], longer: Iterable[JudgedAnswer]
+) -> Mapping[str, JudgeCalibration]:
+    """What the opinions without errors show of each judge that gave some, by its key; `longer` are
+    pairs with filler."""
     by_judge: dict[str, list[JudgedAnswer]] = {}
     for answer in answers:
         if answer.known:
             by_judge.setdefault(answer.key, []).append(answer)
-    return {key: _measure_judge(own) for key, own in by_judge.items()}
+    stay_right: dict[str, list[JudgedAnswer]] = {}
+    with_filler = {each.label.key: each.opinions for each in longer}
+    for pair in (each for each in answers if each.type == "pairwise"):
+        both = zip(pair.opinions, with_filler[pair.label.key], strict=True)
+        after = tuple(after for before, after in both if before.passes == pair.label.passes)
+        if (kept := replace(pair, opinions=after)).known:
+            stay_right.setdefault(pair.key, []).append(kept)
+    return {key: _measure_judge(own, stay_right.get(key, ())) for key, own in by_judge.items()}
 
 
-def _measure_judge(answers: Sequence[JudgedAnswer]) -> JudgeCalibration:
+def _measure_judge(
+    answers: Sequence[JudgedAnswer], stay_right: Sequence[JudgedAnswer]
+) -> JudgeCalibration:
     criteria = sorted({each.label.criterion for each in answers} - {""})
     repeated = [each.known for each in answers if len(each.known) > 1]
     unstable = [len({opinion.passes for opinion in own}) > 1 for own in repeated]
@@ -49,6 +62,7 @@ def _measure_judge(answers: Sequence[JudgedAnswer]) -> JudgeCalibration:
         evaluators=tuple(sorted({each.label.evaluator for each in answers})),
         target=answers[0].target,
         unstable=round(sum(unstable) / len(unstable), _DIGITS) if unstable else None,
+        length=measure(stay_right).agreement,
         criteria={
             name: measure([each for each in answers if each.label.criterion == name])
             for name in criteria

@@ -331,7 +331,10 @@ class PairwiseComparison:
 
     `p_better` and `p_worse` are the probabilities of so many wins and losses if the two sides are
     equally good; what is at most `level` is significant. `better`, `worse` and `not_judged` are ids
-    of tests, `problem` the reason why the first of the last was not judged."""
+    of tests, `problem` the reason why the first of the last was not judged.
+
+    `fresh` is the comparison of the fresh answers of a confirmation. `outcome` is that of the
+    condition `pairwise`, None without it, or if the judge is `advisory`, for this reason."""
 
     name: str
     wins: int
@@ -345,6 +348,9 @@ class PairwiseComparison:
     worse: tuple[str, ...] = ()
     not_judged: tuple[str, ...] = ()
     problem: str = ""
+    fresh: "PairwiseComparison | None" = None
+    outcome: Outcome | None = None
+    advisory: str = ""
 
     @property
     def pairs(self) -> int:

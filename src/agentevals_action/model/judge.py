@@ -149,7 +149,9 @@ class JudgeCalibration(Agreement):
     """How one judge agrees with people, and about each of the `criteria` of a rubric that has
     labels. It holds for the `models` that the replies named. `type`, `evaluators` (their names) and
     `target` are for readers. `unstable` is the share of answers about which the judge disagrees
-    with itself, None if it was asked once."""
+    with itself, None if it was asked once. `length` is the share of a pairwise judge's right
+    verdicts that stay right with filler behind the worse answer, None of another judge, or without
+    a right verdict."""
 
     noun = "judge"
 
@@ -158,6 +160,7 @@ class JudgeCalibration(Agreement):
     evaluators: ListOf[NonEmpty]
     target: NonEmpty
     unstable: Annotated[float, Field(ge=0, le=1)] | None
+    length: Estimate | None = Field(default=None, exclude_if=lambda length: length is None)
     criteria: Mapping[NonEmpty, Agreement] = Field(default={})
 
 

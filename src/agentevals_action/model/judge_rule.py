@@ -2,16 +2,17 @@
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
 from agentevals_action.escaping import plain
-from agentevals_action.formatting import join_choices, joined
+from agentevals_action.formatting import join_choices, joined, percent
 from agentevals_action.model.judge import (
     CALIBRATION_FILE,
-    Agreement,
     Calibration,
     Estimate,
+    JudgeCalibration,
     Metric,
 )
 from agentevals_action.model.result import EvaluatorResult, JudgeRecord
@@ -56,19 +57,38 @@ def read_floor(text: str) -> Floor:
     return Floor(metric, least)
 
 
+#: What a judge of pairs needs to decide, beside the floor: it is right more often than not.
+_OF_PAIRS = Floor("agreement", 0.5)
+#: The share of its right verdicts that filler may turn, at most, with a confidence of 95 %.
+_MOST_TURNED = 0.2
+
+
 @dataclass(frozen=True)
 class JudgeRule:
     """Which judges decide: without a `floor` all, else those whose `calibration` reaches each of
-    its conditions. `problem` states why there is no calibration."""
+    its conditions. `problem` states why there is no calibration. With `pairs`, judges of pairs
+    decide, and have conditions of their own."""
 
     floor: tuple[Floor, ...] = ()
     calibration: Calibration | None = None
     problem: str = ""
+    pairs: bool = False
 
     def why_advisory(self, judge: JudgeRecord) -> str:
         """Why results of a judge decide nothing, and what to do; empty if they decide. One that
         could not be asked named no model: its calibration holds as far as it is known."""
-        if not self.floor:
+        return self._why_under(judge, self.floor)
+
+    def why_pairs_advisory(self, judge: JudgeRecord) -> str:
+        """The same of a judge of pairs."""
+        floor = (*self.floor, _OF_PAIRS) if self.pairs else self.floor
+        if why := self._why_under(judge, floor):
+            return why
+        found = self.calibration.judges[judge.key] if self.pairs and self.calibration else None
+        return _why_turned(found) if found else ""
+
+    def _why_under(self, judge: JudgeRecord, floor: Sequence[Floor]) -> str:
+        if not floor:
             return ""
         if self.calibration is None:
             return self.problem or f"there is no `{CALIBRATION_FILE}`; {CALIBRATION_ADVICE}"
@@ -79,7 +99,7 @@ class JudgeRule:
         if others := [model for model in judge.models if model not in found.models]:
             now, then = (joined([_name(model) for model in own]) for own in (others, found.models))
             return f"{now} judged, and {then} was calibrated; run {_CALIBRATE}"
-        return next(filter(None, (_why_under(found, each) for each in self.floor)), "")
+        return next(filter(None, (_why_under(found, each) for each in floor)), "")
 
     def stand_again(self, result: EvaluatorResult) -> EvaluatorResult | None:
         """A stored result by this rule. None for a composite in which other children decide now:
@@ -101,12 +121,25 @@ class JudgeRule:
 ALL_DECIDE = JudgeRule()
 
 
-def _why_under(found: Agreement, condition: Floor) -> str:
+def _why_turned(found: JudgeCalibration) -> str:
+    """Why filler may turn too many verdicts of a judge of pairs, and what to do; empty if not."""
+    if found.length is None:
+        return f"it is not known whether filler turns its verdicts; run {_CALIBRATE}"
+    if found.length.low >= 1 - _MOST_TURNED:
+        return ""
+    turned = f"up to {math.ceil(100 - 100 * found.length.low)}% of its verdicts (95 %)"
+    advice = "label more pairs, or correct its prompt"
+    return f"filler turns {turned}, over the limit of {percent(_MOST_TURNED)}; {advice}"
+
+
+def _why_under(found: JudgeCalibration, condition: Floor) -> str:
     """Why a judge does not reach a condition, and what to do; empty if it does."""
     metric, least = condition.metric, condition.least
     estimate: Estimate | None = getattr(found, metric)
+    of_pairs = found.type == "pairwise"
+    things, how = ("pairs", "in `*.labels.yaml`") if of_pairs else ("answers", f"with {_LABEL}")
     if estimate is None:
-        label = f"label {_CLASSES.get(metric, '')}answers with {_LABEL}"
+        label = f"label {_CLASSES.get(metric, '')}{things} {how}"
         return f"its {metric} is not known from so few labels; {label}"
     if estimate.low >= least:
         return ""
@@ -117,7 +150,7 @@ def _why_under(found: Agreement, condition: Floor) -> str:
     labels = {"sensitivity": found.passes, "specificity": found.fails}
     more = _more_labels(estimate.value, labels.get(metric, found.passes + found.fails), least)
     number = f"{more} " if more and metric != "kappa" else ""
-    return f"{problem}; label {number}more {_CLASSES.get(metric, '')}answers with {_LABEL}"
+    return f"{problem}; label {number}more {_CLASSES.get(metric, '')}{things} {how}"
 
 
 def _more_labels(share: float, labels: int, least: float) -> int:

@@ -222,7 +222,7 @@ class TestResult:
     again to confirm something about the suite as a whole, errors included: nothing of the test
     follows from them but what it `spent`. `pairs` are comparisons of head's answer with base's,
     which have no score: their `evaluator_results` are those of pairwise evaluators, 1 if head's
-    answer is much better, 0 if base's is, 0.5 for a tie."""
+    answer is much better, 0 if base's is, 0.5 for a tie. A `fresh` one is of a confirmation."""
 
     __test__ = False  # pytest: not a test case
 

@@ -39,7 +39,8 @@ Figure = Literal["cost", "latency"]
 
 @dataclass(frozen=True)
 class Policy:
-    """The settings that decide: `fail_on` contains `gates`, `regressions`, `failures` or `never`;
+    """The settings that decide: `fail_on` contains `gates`, `regressions`, `failures`, `pairwise`
+    or `never`;
     `min_pass_rate` and `min_pass_all` are 0–1 over the scored tests; `on_inconclusive` is `fail`,
     `neutral` or `pass`.
     `max_cost_increase` and `max_latency_increase` are shares of base's figure (0.2 is 20 %).
@@ -74,8 +75,9 @@ class Policy:
     @property
     def level(self) -> float:
         """The probability (0–1) of a false block that each condition may have: `alpha`, divided
-        equally among the regressions, if they block, and the `limits`."""
-        return self.alpha / max(("regressions" in self.fail_on) + len(self.limits), 1)
+        equally among the regressions and the pairs of answers, if they block, and the `limits`."""
+        conditions = len(self.fail_on & {"regressions", "pairwise"}) + len(self.limits)
+        return self.alpha / max(conditions, 1)
 
     def different_inputs(self, other: "Policy") -> list[str]:
         """The inputs of which another policy has another value."""
@@ -155,7 +157,7 @@ class RunSuite:
     known of it on base. `question_files` are the changed files that are part of the question of a
     test, by its id, `suite_question_files` those that are part of all questions. `variants` are its
     other arms; with a `variant`, the tests ran in this arm alone. The tests in `steady` (their ids)
-    give the same result each time."""
+    give the same result each time, those in `comparing` have pairwise evaluators."""
 
     selection: Selection
     name: str
@@ -168,6 +170,7 @@ class RunSuite:
     variants: tuple[RunVariant, ...] = ()
     variant: str = ""
     steady: tuple[str, ...] = ()
+    comparing: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:

@@ -32,7 +32,7 @@ from agentevals_action.review.run.head_and_base import (
     run_head,
 )
 from agentevals_action.review.run.increases import confirm_increases
-from agentevals_action.review.run.pairwise import compare_answers
+from agentevals_action.review.run.pairwise import compare_answers, confirm_answers
 from agentevals_action.review.run.rescoring import rescore_base, rescore_head
 from agentevals_action.review.run.variants import run_variants
 from agentevals_action.runners.executor import Executors
@@ -58,6 +58,7 @@ async def run(request: ReviewRequest) -> RunResults:
             head = await rescore_head(inputs, executors, head)
             head, base = await confirm(inputs, executors, head, base, progress)
             head = await compare_answers(inputs, executors, head, base, progress)
+            head, base = await confirm_answers(inputs, executors, head, base, progress)
             head, base = await confirm_increases(inputs, executors, head, base, progress)
             variants = await run_variants(inputs, executors, stored.variants, head, progress)
         facts = without_secrets(completed_facts(inputs, head, base_results, engine.notices))

@@ -124,6 +124,42 @@ def test_judge__decides_or_is_advisory(name: str) -> None:
     assert bool(words) is bool(reason)
 
 
+#: The same of a judge of pairs, where `fail-on` names `pairwise`.
+OF_PAIRS: dict[str, tuple[Calibration | None, tuple[Floor, ...], str]] = {
+    "calibrated": (calibrated(length=estimate(0.8)), (), ""),
+    "no calibration": (None, (), "there is no `calibration.json`"),
+    "as often wrong as right": (
+        calibrated(type="pairwise", agreement=estimate(0.49)),
+        (),
+        "its agreement is at least 0.49 (95 %), under the floor of 0.5; label 1 more pairs in",
+    ),
+    "likes length": (
+        calibrated(length=estimate(0.799)),
+        (),
+        "filler turns up to 21% of its verdicts (95 %), over the limit of 20%",
+    ),
+    "not asked with filler": (calibrated(), (), "not known whether filler turns its verdicts"),
+    "under the floor": (
+        calibrated(length=estimate(0.8), specificity=estimate(0.6)),
+        (SPECIFICITY,),
+        "its specificity is at least 0.60",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_PAIRS)
+def test_judge_of_pairs__decides_or_is_advisory(name: str) -> None:
+    calibration, floor, words = OF_PAIRS[name]
+    reason = JudgeRule(floor, calibration, pairs=True).why_pairs_advisory(JUDGE)
+    assert words in reason
+    assert bool(words) is bool(reason)
+
+
+def test_judge_of_pairs__has_no_condition_if_it_decides_nothing() -> None:
+    assert JudgeRule().why_pairs_advisory(JUDGE) == ""
+    assert JudgeRule(pairs=True).why_advisory(JUDGE) == ""
+
+
 def test_judge__without_a_calibration_for_a_reason() -> None:
     assert JudgeRule((SPECIFICITY,), problem="it is gone").why_advisory(JUDGE) == "it is gone"
 

@@ -81,7 +81,8 @@ _LEGEND = (
     "is_probed",
     is_flag=True,
     help="Also measure what should change no verdict: the order of criteria, filler in an answer, "
-    "whose answer it is. Asks each judge up to twice more.",
+    "whose answer it is. Asks each judge up to twice more. A judge of pairs is always asked with "
+    "filler.",
 )
 @input_options(*_INPUTS)
 async def command(files: tuple[Path, ...], is_probed: bool, **inputs: str | None) -> int:
@@ -117,7 +118,7 @@ async def command(files: tuple[Path, ...], is_probed: bool, **inputs: str | None
         for opinion in answer.opinions
         if opinion.passes is None
     )
-    judges = statistics.measure_judges(judged)
+    judges = statistics.measure_judges(judged, others[-1])
     if not judges:
         return ExitCode.INCONCLUSIVE
     path = loaded.checkout.below / CALIBRATION_FILE
@@ -149,8 +150,8 @@ async def _ask(
     *,
     is_probed: bool,
 ) -> Sequence[Sequence[JudgedAnswer]]:
-    """The opinions of the judges on the answers, and on their other forms if they are probed; with
-    progress, cost and notices on standard error."""
+    """The opinions of the judges on the answers, and on their other forms; with progress, cost and
+    notices on standard error."""
     scored: list[SampleResult] = []
     async with open_inputs(request) as inputs, open_engine(inputs) as engine:
         with show_progress() as progress, unwrapped():
@@ -160,7 +161,7 @@ async def _ask(
                 progress.count("answers", len(scored) // samples, number)
 
             asked = (answers, inputs.part.head)
-            forms = list_forms(*asked) if is_probed else (asked,)
+            forms = list_forms(*asked, is_probed=is_probed)
             number = sum(len(form[0]) for form in forms)
             judged = [
                 await ask_judges(*form, Executors(engine).of, engine.fingerprints, samples, done)
@@ -240,6 +241,9 @@ def _sentences(judge: JudgeCalibration, answers: Iterable[JudgedAnswer]) -> Iter
         if getattr(judge, metric) is None:
             advice = f"label answers that {label}: `agentevals-action judge label`"
             yield f"no label is `{label}`, so that its {metric} is unknown; {advice}"
+    if judge.length:
+        share = _share(judge.length)
+        yield f"of its right verdicts {share} stay so with filler behind the worse answer"
     if judge.unstable is not None:
         yield f"it disagrees with itself about {percent(judge.unstable)} of the answers"
 

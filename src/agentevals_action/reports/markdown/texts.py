@@ -153,7 +153,7 @@ def list_facts(view: ReportView, limits: Limits) -> Mapping[str, Any]:
         "describe_shown": variants.describe_shown,
         "arm_figures": variants.arm_figures,
         "list_tests": variants.list_tests,
-        "worse_answers": pairwise.worse_answers(review.suites),
+        "has_worse_answers": pairwise.are_worse(review.suites),
         "describe_pairwise": pairwise.describe_pairwise,
         "describe_edit": sentences.describe_edit,
         "describe_judge": describe_judge,

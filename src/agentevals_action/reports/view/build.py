@@ -59,6 +59,7 @@ def rank(suite: SuiteComparison) -> int:
     or something is unknown; 2: all is fine."""
     conditions = {found.outcome for found in suite.variants}
     conditions |= {found.outcome for found in suite.increases}
+    conditions |= {found.outcome for found in suite.pairwise}
     if any(map(needs_review, suite.tests)) or Outcome.FAILED in conditions:
         return 0
     head = suite.head

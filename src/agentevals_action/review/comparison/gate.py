@@ -40,7 +40,8 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     tests = [test for suite in counting for test in suite.tests]
     errors = [*run.sentences(Level.REFUSED), *_invalid(run.diagnostics(Level.ERROR))]
     failed = [*_failures(policy, tests), *_pass_rate(policy, counting), *_pass_all(run, tests)]
-    conditions = [*_conditions(suites, Outcome.FAILED), *_increases(suites, Outcome.FAILED)]
+    of_suites = (_conditions, _increases, _pairs)
+    conditions = [each for found in of_suites for each in found(suites, Outcome.FAILED)]
     failed += [] if "never" in policy.fail_on else conditions
     # A test that blocks is counted once: it does not make the outcome unknown too.
     others = [
@@ -50,8 +51,8 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     unknown = [*_unscored(others), *_unknown_base(policy, others, run.baseline)]
     unknown += [*_unproven(policy, others), *_lost_judges(policy, others)]
     unknown += run.sentences(Level.PROBLEM)
-    for outcomes in (_conditions, _increases):
-        unknown += outcomes(suites, Outcome.INCONCLUSIVE)
+    for found in of_suites:
+        unknown += found(suites, Outcome.INCONCLUSIVE)
     if run.suites and not suites:
         unknown.append("no test of head has a result")
     reasons = (*errors, *failed, *unknown)
@@ -151,6 +152,28 @@ def _increases(suites: Sequence[SuiteComparison], outcome: Outcome) -> Iterable[
             else:
                 reason = f": {first_line(found.reason)}" if found.reason else ""
                 yield f"{of_limit} of `{name}` could not be decided{reason}"
+
+
+def _pairs(suites: Sequence[SuiteComparison], outcome: Outcome) -> Iterable[str]:
+    """The comparisons of answers with this outcome."""
+    for name, found in (
+        (name_suite(suite.path), each) for suite in suites for each in suite.pairwise
+    ):
+        if found.outcome is not outcome:
+            continue
+        losses = f"much worse in {found.losses} of {counted(found.pairs, 'pair')}"
+        if outcome is Outcome.FAILED:
+            fresh = found.fresh
+            again = f", and in {fresh.losses} of {fresh.pairs} with fresh answers" if fresh else ""
+            wins = f"{losses} and much better in {found.wins}"
+            yield f"head's answers to `{name}` are worse than base's: {wins}{again}"
+        else:
+            problem = (found.fresh and found.fresh.problem) or found.problem
+            problem = problem or "no fresh answers were taken"
+            yield (
+                f"whether head's answers to `{name}` are worse than base's could not be decided: "
+                f"{first_line(problem)}"
+            )
 
 
 def _pass_rate(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str]:

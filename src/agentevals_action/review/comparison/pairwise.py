@@ -1,36 +1,98 @@
-"""Whether head's answers are better than base's, by pairwise evaluators. Pure."""
+"""Whether head's answers are better than base's, by pairwise evaluators, and whether they may be
+worse. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
-from agentevals_action.model.comparison import PairwiseComparison, SuiteComparison
+from agentevals_action.formatting import first_line
+from agentevals_action.model.baseline import SAME_SERVICE
+from agentevals_action.model.comparison import Outcome, PairwiseComparison, SuiteComparison
 from agentevals_action.model.result import EvaluatorResult, TestResult, preferred_sides
 from agentevals_action.model.run import Policy
+from agentevals_action.review.comparison.increases import is_same_test
 from agentevals_action.review.comparison.statistics import sign_test
 
 
 def with_pairwise(suites: Sequence[SuiteComparison], policy: Policy) -> tuple[SuiteComparison, ...]:
-    """The comparisons of suites with those of their answers. Tests in quarantine do not count. The
-    probability of a false one is that of the whole run."""
-    compared = [
-        compare_pairs([test.head for test in suite.tests if test.head and not test.quarantine])
-        for suite in suites
-    ]
-    level = policy.alpha / max(sum(map(len, compared)), 1)
-    return tuple(
-        replace(suite, pairwise=tuple(replace(found, level=level) for found in own))
-        for suite, own in zip(suites, compared, strict=True)
+    """The comparisons of suites with those of their answers. Tests in quarantine do not count."""
+    found = find_comparisons(
+        [
+            [test.head for test in suite.tests if test.head and not test.quarantine]
+            for suite in suites
+        ],
+        policy,
     )
+    return tuple(
+        replace(suite, pairwise=own or _undecided(suite, policy))
+        for suite, own in zip(suites, found, strict=True)
+    )
+
+
+def find_comparisons(
+    suites: Iterable[Iterable[TestResult]], policy: Policy
+) -> Sequence[tuple[PairwiseComparison, ...]]:
+    """The comparisons of each suite of a run, from the results of head. The probability of a false
+    one is that of the whole run."""
+    compared, blocks = [*map(compare_pairs, suites)], "pairwise" in policy.fail_on
+    level = (policy.level if blocks else policy.alpha) / max(sum(map(len, compared)), 1)
+
+    def decide(found: PairwiseComparison) -> PairwiseComparison:
+        fresh = found.fresh and replace(found.fresh, level=level)
+        found = replace(found, level=level, fresh=fresh)
+        is_decided = blocks and not found.advisory
+        return replace(found, outcome=_decide(found, policy.confirm)) if is_decided else found
+
+    return [tuple(map(decide, own)) for own in compared]
+
+
+def _decide(found: PairwiseComparison, confirm: int) -> Outcome:
+    """Failed if head's answers are worse, also the fresh ones alone. Answers that were not judged
+    might have decided otherwise if they could be losses that matter."""
+    for each in (found, found.fresh if confirm else found):
+        if each is None:
+            return Outcome.INCONCLUSIVE
+        losses = each.losses + len(each.not_judged)
+        worst = replace(each, losses=losses, p_worse=sign_test(losses, each.wins + losses))
+        if each.finding != "worse":
+            return Outcome.INCONCLUSIVE if worst.finding == "worse" else Outcome.PASSED
+    return Outcome.FAILED
+
+
+def _undecided(suite: SuiteComparison, policy: Policy) -> tuple[PairwiseComparison, ...]:
+    """The condition of a suite whose answers should have been compared, and none was."""
+    comparing, base = frozenset(suite.run.comparing), suite.run.base
+    why = first_line(base.problem) or (SAME_SERVICE if base.same_service else "")
+    both = [test for test in suite.tests if test.id in comparing and not test.quarantine]
+    if any(test.head and test.base and is_same_test(test.head, test.base) for test in both):
+        why = why or "the results of base have no answers to compare"
+    if "pairwise" not in policy.fail_on or not both or not why:
+        return ()
+    none = count_pairs("pairwise", ())
+    return (replace(none, outcome=Outcome.INCONCLUSIVE, problem=why),)
+
+
+def needs_confirmation(found: PairwiseComparison, *, is_part: bool) -> bool:
+    """Whether fresh answers are compared: head's are worse and must not be. A part of the tests
+    does not decide that, and needs them if head's are worse in more pairs than better."""
+    is_worse = found.finding == "worse" or (is_part and found.losses > found.wins)
+    return found.outcome is not None and is_worse
 
 
 def compare_pairs(rows: Iterable[TestResult]) -> Sequence[PairwiseComparison]:
     """The comparisons by each pairwise evaluator of a suite, from the results of head."""
-    found: defaultdict[str, list[tuple[TestResult, EvaluatorResult]]] = defaultdict(list)
+    first, fresh = (defaultdict[str, list[tuple[TestResult, EvaluatorResult]]](list) for _ in "12")
     for row in rows:
-        for result in row.pairs[0].evaluator_results if row.pairs else ():
-            found[result.name].append((row, result))
-    return [count_pairs(name, pairs) for name, pairs in found.items()]
+        for pair in row.pairs:
+            for result in pair.evaluator_results:
+                (fresh if pair.role == "fresh" else first)[result.name].append((row, result))
+    found = []
+    for name, pairs in first.items():
+        again = count_pairs(name, fresh[name]) if name in fresh else None
+        advisory = [result.advisory for _, result in (*pairs, *fresh[name]) if result.advisory]
+        own = replace(count_pairs(name, pairs), fresh=again, advisory="".join(advisory[:1]))
+        found.append(own)
+    return found
 
 
 def count_pairs(

@@ -10,6 +10,7 @@ from agentevals_action.model.comparison import ChangeKind, SuiteComparison, Test
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
 from agentevals_action.model.result import ADVISORY, SKIPPED
+from agentevals_action.model.run import RunSuite
 from agentevals_action.results.summary import summarise
 
 _VERDICTS = {
@@ -31,11 +32,7 @@ def apply(
     accepted, because the gate failed."""
 
     def marked(suite: SuiteComparison, test: TestComparison) -> TestComparison:
-        entry = entry_for(quarantines.head, suite.path, test.id)
-        if entry and quarantines.base is not None:
-            # By the path on base: a change cannot move a suite into quarantine.
-            entry = entry_for(quarantines.base, suite.run.base_path, test.id)
-        if entry:
+        if entry := find_quarantine(quarantines, suite.run, test.id):
             return replace(test, quarantine=entry)
         if acceptance and _is_acceptable(suite, test):
             return replace(test, accepted_by=acceptance.by)
@@ -44,6 +41,15 @@ def apply(
     return tuple(
         replace(suite, tests=tuple(marked(suite, test) for test in suite.tests)) for suite in suites
     )
+
+
+def find_quarantine(quarantines: Quarantines, suite: RunSuite, test: str) -> Quarantine | None:
+    """The entry by which a test is in quarantine."""
+    entry = entry_for(quarantines.head, suite.path, test)
+    if entry and quarantines.base is not None:
+        # By the path on base: a change cannot move a suite into quarantine.
+        return entry_for(quarantines.base, suite.base_path, test)
+    return entry
 
 
 def entry_for(entries: Iterable[Quarantine], suite: str, test: str) -> Quarantine | None:

@@ -5,7 +5,7 @@ can write."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -100,19 +100,20 @@ class ChosenRule:
 
 
 async def choose_judge_rule(checkout: Checkout, base: Base, event: str) -> ChosenRule:
-    """Which judges decide by the input `judge-floor` and base's calibration; by head's without a
-    base, and on a push.
+    """Which judges decide by the inputs `judge-floor` and `fail-on` and base's calibration; by
+    head's without a base, and on a push.
 
     Attack: a pull request edits the calibration, so that the judge that fails it is advisory."""
-    floor, file = checkout.settings.judge_floor, checkout.below / CALIBRATION_FILE
-    if not floor:
+    settings, file = checkout.settings, checkout.below / CALIBRATION_FILE
+    rule = JudgeRule(settings.judge_floor, pairs="pairwise" in (settings.fail_on or ()))
+    if not (rule.floor or rule.pairs):
         return ChosenRule()
     path, of = file.relative_to(checkout.root).as_posix(), ""
     head = content = await asyncio.to_thread(read_calibration, file)
     if event != "push" and base.exists:
         if base.sha is None or checkout.repository is None:
             problem = f"`{path}` of base states which judges decide, and base could not be obtained"
-            return ChosenRule(JudgeRule(floor, problem=problem), problem=problem)
+            return ChosenRule(replace(rule, problem=problem), problem=problem)
         of, content = " of base", await checkout.repository.show(base.sha, path)
     errors, warnings = list[Diagnostic](), list[Diagnostic]()
     is_changed = head != content
@@ -124,14 +125,17 @@ async def choose_judge_rule(checkout: Checkout, base: Base, event: str) -> Chose
         warnings.append(Diagnostic(Location(path), problem, advice))
     if content is None:
         if head is None:
-            problem = "`judge-floor` is set and nothing is calibrated, so each judge is advisory"
+            judges = "`judge-floor` is set" if rule.floor else "`fail-on` names `pairwise`"
+            of = "each judge" if rule.floor else "each judge of pairs"
+            problem = f"{judges} and nothing is calibrated, so {of} is advisory"
             warnings.append(Diagnostic(Location(path), problem, CALIBRATION_ADVICE))
-        return ChosenRule(JudgeRule(floor), tuple(errors), tuple(warnings))
+        return ChosenRule(rule, tuple(errors), tuple(warnings))
     found, problem = parse_calibration(content, path), ""
     if found.errors:
         problem = f"the calibration{of} is invalid: {found.errors[0]}"
         warnings += () if errors else found.errors
-    return ChosenRule(JudgeRule(floor, found.calibration, problem), tuple(errors), tuple(warnings))
+    rule = replace(rule, calibration=found.calibration, problem=problem)
+    return ChosenRule(rule, tuple(errors), tuple(warnings))
 
 
 def read_permissions(checkout: Checkout, base: Base) -> Permissions:

@@ -306,6 +306,7 @@ def _run_suites(
             steady=tuple(
                 test.id for test in suite.tests if is_replay or suite.is_deterministic(test)
             ),
+            comparing=tuple(test.id for test in suite.tests if test.comparing),
         )
         for selection in plan.selections
         for suite in [plan.head[selection.path]]

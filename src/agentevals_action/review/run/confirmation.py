@@ -9,10 +9,10 @@ from functools import cache, partial
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.baseline import SAME_SERVICE
 from agentevals_action.model.comparison import Finding
-from agentevals_action.model.result import Key, SampleResult, TestResult
+from agentevals_action.model.result import ErrorInfo, Key, SampleResult, TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.reports.terminal.progress import Progress
-from agentevals_action.results.build import extended
+from agentevals_action.results.build import extended, with_suite_samples
 from agentevals_action.results.scoring import MIN_MAJORITY
 from agentevals_action.review.comparison.decision_rule import (
     FIRST_SAMPLES,
@@ -39,6 +39,8 @@ _MAX_ERRORS = 2
 
 #: Takes so many fresh samples of a test. One that could not be scored is returned as an error.
 TakeSamples = Callable[[Key, int], Awaitable[Sequence[SampleResult]]]
+#: Samples of head, and of base.
+BothSides = tuple[Sequence[SampleResult], Sequence[SampleResult]]
 
 
 async def confirm(
@@ -126,6 +128,21 @@ class Sampler:
             raise AttemptError("configuration", SAME_SERVICE)
         return suite
 
+    async def both(self, key: Key, count: int) -> BothSides:
+        """So many fresh samples of head and of base, at the same time, because a vendor is slower
+        at some times; an error in their place if base cannot take any."""
+
+        async def take(side: TakeSamples) -> Sequence[SampleResult]:
+            try:
+                self.suite_on_base(key)
+                return await side(key, count)
+            except AttemptError as error:
+                return [SampleResult(error=ErrorInfo(kind=error.kind, message=error.sentence))]
+
+        head, base = await asyncio.gather(take(self.head), take(self.base))
+        self.settle()
+        return head, base
+
     def settle(self) -> None:
         """Counts a test that has all its samples."""
         self._settled += 1
@@ -170,6 +187,14 @@ def _with_fresh(head: Rows, base: Rows, fresh: Mapping[Key, FreshSamples]) -> tu
 def replace_scored(base: TestResult, scored: TestResult) -> TestResult:
     """A result of base with another one as head scores it."""
     return replace(base, by_head=scored) if base.by_head else scored
+
+
+def with_both(
+    head: TestResult, base: TestResult, taken: BothSides
+) -> tuple[TestResult, TestResult]:
+    """The results of both sides with samples that confirm something about their suite."""
+    scored = with_suite_samples(as_head_scores(base), taken[1])
+    return with_suite_samples(head, taken[0]), replace_scored(base, scored)
 
 
 async def sample_again(

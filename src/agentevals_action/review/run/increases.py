@@ -3,10 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from agentevals_action.errors import AttemptError
-from agentevals_action.model.result import ErrorInfo, Key, SampleResult
+from agentevals_action.model.result import Key
 from agentevals_action.reports.terminal.progress import Progress
-from agentevals_action.results.build import with_suite_samples
 from agentevals_action.review.comparison.decision_rule import FIRST_SAMPLES, as_head_scores
 from agentevals_action.review.comparison.increases import (
     find_increases,
@@ -15,7 +13,7 @@ from agentevals_action.review.comparison.increases import (
     needs_confirmation,
 )
 from agentevals_action.review.inputs.inputs import ReviewInputs
-from agentevals_action.review.run.confirmation import Sampler, TakeSamples, replace_scored
+from agentevals_action.review.run.confirmation import Sampler, with_both
 from agentevals_action.review.run.head_and_base import Rows, by_suite
 from agentevals_action.runners.executor import Executors
 
@@ -32,13 +30,10 @@ async def confirm_increases(
     sampler = Sampler(inputs, executors, head, base, len(keys), progress, subject)
     count = min(FIRST_SAMPLES, confirm)
     async with asyncio.TaskGroup() as tasks:
-        running = {key: tasks.create_task(_sample(sampler, key, count)) for key in keys}
+        running = {key: tasks.create_task(sampler.both(key, count)) for key in keys}
     on_head, on_base = dict(head), dict(base)
     for key, task in running.items():
-        taken = task.result()
-        on_head[key] = with_suite_samples(head[key], taken[0])
-        scored = with_suite_samples(as_head_scores(base[key]), taken[1])
-        on_base[key] = replace_scored(base[key], scored)
+        on_head[key], on_base[key] = with_both(head[key], base[key], task.result())
     return on_head, on_base
 
 
@@ -59,21 +54,3 @@ def _find_tests(inputs: ReviewInputs, head: Rows, base: Rows) -> Sequence[Key]:
         if is_suspect and not is_replay(suite, pairs.values()):
             found += [(path, name) for name in pairs]
     return found
-
-
-async def _sample(
-    sampler: Sampler, key: Key, count: int
-) -> tuple[Sequence[SampleResult], Sequence[SampleResult]]:
-    """So many samples of a test on head and on base, at the same time, because a vendor is slower
-    at some times; an error in their place if base cannot take any."""
-
-    async def take(side: TakeSamples) -> Sequence[SampleResult]:
-        try:
-            sampler.suite_on_base(key)
-            return await side(key, count)
-        except AttemptError as error:
-            return [SampleResult(error=ErrorInfo(kind=error.kind, message=error.sentence))]
-
-    taken = await asyncio.gather(take(sampler.head), take(sampler.base))
-    sampler.settle()
-    return taken[0], taken[1]

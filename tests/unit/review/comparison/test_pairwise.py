@@ -7,9 +7,10 @@ from datetime import date
 
 import pytest
 
-from agentevals_action.model.comparison import PairwiseComparison
+from agentevals_action.model.baseline import BaseSuite
+from agentevals_action.model.comparison import Outcome, PairwiseComparison
 from agentevals_action.model.quarantine import Quarantine
-from agentevals_action.model.result import EvaluatorResult, SampleResult, TestResult
+from agentevals_action.model.result import ErrorInfo, EvaluatorResult, SampleResult, TestResult
 from agentevals_action.model.run import Policy
 from agentevals_action.review.comparison.pairwise import compare_pairs, with_pairwise
 from agentevals_action.review.comparison.statistics import sign_test
@@ -106,6 +107,107 @@ def test_alpha__is_divided_among_the_comparisons_of_a_run() -> None:
     found = with_pairwise([suite, suite], POLICY)
     levels = [(each.level, each.finding) for own in found for each in own.pairwise]
     assert levels == [(0.025, "too few pairs")] * 2
+
+
+BLOCKING = Policy(frozenset({"pairwise"}), confirm=6)
+
+
+def pair(score: float | None, role: str = "main", advisory: str = "") -> SampleResult:
+    result = replace(judged((0.5, 0.5)), score=score, advisory=advisory)
+    if score is None:
+        result = replace(result, error=ErrorInfo(kind="judge", message="no reply"))
+    return SampleResult(role="fresh" if role == "fresh" else "main", evaluator_results=(result,))
+
+
+def outcomes(
+    first: str, fresh: str | None, policy: Policy = BLOCKING, advisory: str = ""
+) -> tuple[Outcome | None, Outcome]:
+    """The outcome of the comparison, and of a review, of a suite with these pairs: `L` a loss, `W`
+    a win, `=` a tie, `?` not judged."""
+    scores = {"L": 0.0, "W": 1.0, "=": 0.5, "?": None}
+    rows = []
+    for number, said in enumerate(first):
+        pairs = [pair(scores[said], advisory=advisory)]
+        pairs += [pair(scores[fresh[number]], "fresh")] if fresh else []
+        rows.append(replace(result(f"t{number}"), pairs=tuple(pairs)))
+    suites = with_pairwise([compared.suite(*[(row, row) for row in rows])], policy)
+    (found,) = suites[0].pairwise
+    return found.outcome, compared.decide(*suites, fail_on=policy.fail_on).outcome
+
+
+@pytest.mark.parametrize(
+    ("first", "fresh", "expected"),
+    [
+        ("LLLLL", "LLLLL", Outcome.FAILED),
+        ("LLLLL===", "=LLLLLLL", Outcome.FAILED),
+        ("LLLLL", "LLLL=", Outcome.PASSED),
+        ("LLLLL", "WWWWW", Outcome.PASSED),
+        ("LLLLL", None, Outcome.INCONCLUSIVE),
+        ("LLLLL", "?????", Outcome.INCONCLUSIVE),
+        ("LLLLL", "LLLL?", Outcome.INCONCLUSIVE),
+        ("LLLLL", "WLL??", Outcome.PASSED),  # two more losses would not show it
+        ("LLLLLL", "LLLLL?", Outcome.FAILED),
+        ("LLLL", None, Outcome.PASSED),
+        ("LLLL?", None, Outcome.INCONCLUSIVE),
+        ("?????", None, Outcome.INCONCLUSIVE),
+        ("????", None, Outcome.PASSED),  # so few can show nothing
+        ("=====", None, Outcome.PASSED),
+        ("WWWWW", None, Outcome.PASSED),
+    ],
+)
+def test_condition__fails_if_the_fresh_answers_alone_are_worse(
+    first: str, fresh: str | None, expected: Outcome
+) -> None:
+    assert outcomes(first, fresh) == (expected, expected)
+
+
+def test_condition__needs_no_fresh_answers_without_a_confirmation() -> None:
+    assert outcomes("LLLLL", None, replace(BLOCKING, confirm=0))[0] is Outcome.FAILED
+
+
+@pytest.mark.parametrize("fail_on", ["gates", "regressions", "never"])
+def test_condition__is_none_unless_fail_on_names_it(fail_on: str) -> None:
+    policy = replace(BLOCKING, fail_on=frozenset({fail_on}))
+    assert outcomes("LLLLL", "LLLLL", policy) == (None, Outcome.PASSED)
+
+
+def test_condition__is_none_for_a_judge_that_decides_nothing() -> None:
+    assert outcomes("LLLLL", "LLLLL", advisory="it has no calibration") == (None, Outcome.PASSED)
+
+
+def test_alpha__is_divided_among_the_conditions() -> None:
+    both = replace(BLOCKING, fail_on=frozenset({"regressions", "pairwise"}))
+    assert (BLOCKING.level, both.level) == (0.05, 0.025)
+    assert outcomes("LLLLL", "LLLLL", both)[0] is Outcome.PASSED
+    assert outcomes("LLLLLL", "LLLLLL", both)[0] is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        (BaseSuite(problem="it could not be prepared"), Outcome.INCONCLUSIVE),
+        (BaseSuite(same_service=("t0",)), Outcome.INCONCLUSIVE),
+        (BaseSuite(is_new=True), Outcome.PASSED),
+    ],
+)
+def test_suite_without_pairs__is_undecided_if_base_should_have_answers(
+    base: BaseSuite, expected: Outcome
+) -> None:
+    suite = compared.suite((result("t0"), None))
+    suite = replace(suite, run=replace(suite.run, base=base, comparing=("t0",)))
+    suites = with_pairwise([suite], BLOCKING)
+    assert compared.decide(*suites, fail_on=BLOCKING.fail_on).outcome is expected
+
+
+def test_stored_results_without_answers__leave_the_condition_undecided() -> None:
+    suite = compared.suite((result("t0"), result("t0")))
+    assert with_pairwise([suite], BLOCKING)[0].pairwise == ()
+    suite = replace(suite, run=replace(suite.run, comparing=("t0",)))
+    (found,) = with_pairwise([suite], BLOCKING)[0].pairwise
+    assert (found.outcome, found.problem) == (
+        Outcome.INCONCLUSIVE,
+        "the results of base have no answers to compare",
+    )
 
 
 def test_test_in_quarantine__does_not_count() -> None:
