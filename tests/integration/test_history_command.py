@@ -2,12 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support import command
+from agentevals_action.model.result import JudgeRecord
+from tests.support import command, results
 from tests.support.repositories import Repository
 from tests.support.trends import store
 
@@ -40,6 +42,23 @@ def test_history__is_that_of_origin_now(tmp_path: Path, origin: Repository) -> N
     assert (done.code, done.out, done.err) == (0, "history: ../page.html\n", "")
     assert runs_of(tmp_path / "page.html") == [3]
     assert cloned.snapshot() == before
+
+
+def test_history__lists_the_judges_without_a_calibration(
+    tmp_path: Path, origin: Repository
+) -> None:
+    judge = replace(results.evaluated("kind", 1.0), judge=JudgeRecord(key="a" * 64))
+    row = results.result("a")
+    sample = replace(row.samples[0], evaluator_results=(judge,))
+    store(origin, 2, replace(row, samples=(sample,)))
+    cloned, page = clone(origin, tmp_path / "clone"), tmp_path / "page.html"
+    assert command.run(cloned.path, "history", "-o", "../page.html").code == 0
+    assert "Judges without a calibration" in page.read_text(encoding="utf-8")
+    assert "a: kind (" in page.read_text(encoding="utf-8")
+    (cloned.path / "calibration.json").write_text("{}", encoding="utf-8")
+    broken = command.run(cloned.path, "history", "-o", "../page.html")
+    assert broken.code == 0
+    assert "warning: calibration.json" in broken.err
 
 
 def test_history__without_a_branch_names_what_writes_it(origin: Repository, tmp_path: Path) -> None:

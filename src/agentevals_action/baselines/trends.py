@@ -3,14 +3,14 @@ the flake rate of each test, and the gates and tests that never show anything.""
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Literal
 
 from agentevals_action.baselines.run_files import RUNS
 from agentevals_action.model.baseline import StoredRun
-from agentevals_action.model.result import Fingerprint, GateRecord, TestResult
+from agentevals_action.model.result import Fingerprint, GateRecord, TestResult, by_path
 
 #: Runs from which on it is remarkable that a gate never failed, or that nothing ever passed.
 MANY_RUNS, SOME_RUNS = 40, 5
@@ -62,14 +62,14 @@ class FlakyTest:
 
 @dataclass(frozen=True)
 class Idle:
-    """What shows nothing: a `gate` of the `tests` (ids) in the latest run that never failed or
-    never passed, or without a gate a test that was never scored, in so many `runs` of the last 50.
-    """
+    """What shows nothing: a gate of the `tests` (ids) in the latest run that never failed or never
+    passed, a judge that is not calibrated, or without an `evaluator` a test that was never scored,
+    in so many `runs` of the last 50."""
 
-    kind: Literal["never failed", "never passed", "never scored"]
+    kind: Literal["never failed", "never passed", "never scored", "not calibrated"]
     tests: tuple[str, ...]
     runs: int
-    gate: str = ""
+    evaluator: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,11 @@ class _SuiteHistory:
     passes: dict[str, list[bool]] = field(default_factory=dict)
 
 
-def compute_trends(runs: Iterable[StoredRun]) -> tuple[SuiteTrend, ...]:
-    """The trends of the suites in these runs (oldest first), by path, each before its variants."""
+def compute_trends(
+    runs: Iterable[StoredRun], calibrated: Collection[str] | None = None
+) -> tuple[SuiteTrend, ...]:
+    """The trends of the suites in these runs (oldest first), by path, each before its variants.
+    `calibrated` are the keys of the judges that are; None if that does not matter."""
     arms: defaultdict[tuple[str, str], _SuiteHistory] = defaultdict(_SuiteHistory)
     for run in runs:
         by_arm: defaultdict[tuple[str, str], list[TestResult]] = defaultdict(list)
@@ -112,7 +115,7 @@ def compute_trends(runs: Iterable[StoredRun]) -> tuple[SuiteTrend, ...]:
             tuple(suite.points),
             tuple(_flaky(suite.passes)),
             variant,
-            tuple(_find_idle(suite.runs[-RUNS:])),
+            (*_find_idle(suite.runs[-RUNS:]), *_find_judges(suite.runs[-RUNS:], calibrated)),
         )
         for (path, variant), suite in sorted(arms.items())
     )
@@ -143,6 +146,20 @@ def _find_idle(runs: Sequence[Sequence[TestResult]]) -> Iterator[Idle]:
             yield Idle("never failed", tuple(names), number, gate.name)
         if states == {False} and number >= SOME_RUNS:
             yield Idle("never passed", tuple(names), number, gate.name)
+
+
+def _find_judges(
+    runs: Sequence[Sequence[TestResult]], calibrated: Collection[str] | None
+) -> Iterator[Idle]:
+    """The judges of the latest run that are not calibrated."""
+    tests: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for result in runs[-1] if calibrated is not None else ():
+        for sample in result.main_samples:
+            for name, found in by_path(sample.evaluator_results).items():
+                if found.judge and found.judge.key not in (calibrated or ()):
+                    tests[name][result.eval_id] = None
+    for name, judged in tests.items():
+        yield Idle("not calibrated", tuple(judged), len(runs), name)
 
 
 def _add_samples(suite: _SuiteHistory, results: Sequence[TestResult]) -> Mapping[str, int]:

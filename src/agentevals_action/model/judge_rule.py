@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from agentevals_action.escaping import plain
-from agentevals_action.formatting import join_choices, joined, percent
+from agentevals_action.formatting import counted, join_choices, joined, percent
 from agentevals_action.model.judge import (
     CALIBRATION_FILE,
     Calibration,
@@ -137,7 +137,8 @@ def _why_under(found: JudgeCalibration, condition: Floor) -> str:
     metric, least = condition.metric, condition.least
     estimate: Estimate | None = getattr(found, metric)
     of_pairs = found.type == "pairwise"
-    things, how = ("pairs", "in `*.labels.yaml`") if of_pairs else ("answers", f"with {_LABEL}")
+    noun, how = ("pair", "in `*.labels.yaml`") if of_pairs else ("answer", f"with {_LABEL}")
+    things = f"{noun}s"
     if estimate is None:
         label = f"label {_CLASSES.get(metric, '')}{things} {how}"
         return f"its {metric} is not known from so few labels; {label}"
@@ -149,8 +150,9 @@ def _why_under(found: JudgeCalibration, condition: Floor) -> str:
         return f"{problem}; correct its prompt by its mistakes, which {_CALIBRATE} shows"
     labels = {"sensitivity": found.passes, "specificity": found.fails}
     more = _more_labels(estimate.value, labels.get(metric, found.passes + found.fails), least)
-    number = f"{more} " if more and metric != "kappa" else ""
-    return f"{problem}; label {number}more {_CLASSES.get(metric, '')}{things} {how}"
+    kind = f"more {_CLASSES.get(metric, '')}{noun}"
+    number = counted(more, kind) if more and metric != "kappa" else f"{kind}s"
+    return f"{problem}; label {number} {how}"
 
 
 def _more_labels(share: float, labels: int, least: float) -> int:

@@ -5,7 +5,13 @@ from typing import Any
 
 from agentevals_action.baselines.trends import FlakyTest, Idle, compute_trends
 from agentevals_action.model.baseline import StoredRun
-from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
+from agentevals_action.model.result import (
+    ErrorInfo,
+    JudgeRecord,
+    SampleResult,
+    TestResult,
+    TraceSummary,
+)
 from tests.support import results
 from tests.support.trends import time_of
 
@@ -43,6 +49,14 @@ def advisory(row: TestResult) -> TestResult:
     judged = results.evaluated("kind", 0.0, advisory="it is not calibrated")
     sample = SampleResult(error=reason, evaluator_results=(judged,))
     return replace(row, verdict=None, error=reason, samples=(sample,))
+
+
+def judged(name: str, key: str) -> TestResult:
+    """The row of a test that the judge with this key scores."""
+    found = replace(results.evaluated("kind", 1.0), judge=JudgeRecord(key=key))
+    scored = row(name)
+    sample = replace(scored.samples[0], evaluator_results=(found,))
+    return replace(scored, samples=(sample,))
 
 
 def test_points__tests_of_advisory_judges_are_no_errors() -> None:
@@ -119,6 +133,16 @@ def test_gates__of_an_advisory_judge_did_not_hold() -> None:
     rows = [replace(scored, samples=(sample,))]
     (trend,) = compute_trends(run(number, *rows) for number in range(40))
     assert trend.idle == (Idle("never failed", ("t",), 40, "safe"),)
+
+
+def test_judges__that_are_not_calibrated() -> None:
+    first, second = judged("t", "a"), judged("u", "b")
+    runs = [run(number, first, second) for number in range(3)]
+    (unknown,) = compute_trends(runs, ("b",))
+    assert unknown.idle == (Idle("not calibrated", ("t",), 3, "kind"),)
+    (known,) = compute_trends(runs, ("a", "b"))
+    (unasked,) = compute_trends(runs)
+    assert known.idle == unasked.idle == ()
 
 
 def test_tests__that_no_run_scored() -> None:

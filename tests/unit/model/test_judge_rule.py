@@ -131,7 +131,7 @@ OF_PAIRS: dict[str, tuple[Calibration | None, tuple[Floor, ...], str]] = {
     "as often wrong as right": (
         calibrated(type="pairwise", agreement=estimate(0.49)),
         (),
-        "its agreement is at least 0.49 (95 %), under the floor of 0.5; label 1 more pairs in",
+        "its agreement is at least 0.49 (95 %), under the floor of 0.5; label 1 more pair in",
     ),
     "likes length": (
         calibrated(length=estimate(0.799)),

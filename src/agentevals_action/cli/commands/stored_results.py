@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from agentevals_action.cli import output
 from agentevals_action.cli.options import as_environment, input_options, page_option
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.formatting import counted, plural
+from agentevals_action.judges.calibration_file import parse_calibration, read_calibration
+from agentevals_action.model.judge import CALIBRATION_FILE
 from agentevals_action.model.run import Policy
 from agentevals_action.reports.page import history_page, report_page
 from agentevals_action.reports.terminal import console
@@ -69,7 +71,10 @@ async def history_command(path: Path, **inputs: str | None) -> int:
 
     The results are those of the data branch of `origin`."""
     branch = Settings.from_environ(as_environment(inputs)).baseline_branch
-    trends = await read_trends(branch)
+    calibration = parse_calibration(read_calibration(Path.cwd() / CALIBRATION_FILE))
+    output.print_warnings(map(str, calibration.errors))
+    judges = calibration.calibration.judges if calibration.calibration else ()
+    trends = await read_trends(branch, judges)
     if trends is None:
         raise InvalidInput(
             f"there is no branch `{branch}`",
@@ -84,9 +89,11 @@ async def history_command(path: Path, **inputs: str | None) -> int:
     return ExitCode.PASSED
 
 
-async def read_trends(branch: str) -> Sequence[SuiteTrend] | None:
+async def read_trends(
+    branch: str, calibrated: Collection[str] | None = None
+) -> Sequence[SuiteTrend] | None:
     """The trends of the stored runs of a data branch of `origin`, after warnings about what cannot
-    be read; None if there is no such branch."""
+    be read; None if there is no such branch. `calibrated` are the keys of calibrated judges."""
     open_repository = partial(GitRepository.open, Path.cwd(), environ=os.environ)
     files = await DataBranch(open_repository, branch).read()
     if files is None:
@@ -94,4 +101,4 @@ async def read_trends(branch: str) -> Sequence[SuiteTrend] | None:
     problems: list[str] = []
     runs = [run for _, run in files.runs(problems)]
     output.print_warnings(problems)
-    return compute_trends(reversed(runs))
+    return compute_trends(reversed(runs), calibrated)

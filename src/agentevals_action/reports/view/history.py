@@ -23,6 +23,10 @@ _LISTS = {
         "Tests that no run scored",
         "They show nothing: repair what ends them in an error, or remove them.",
     ),
+    "not calibrated": (
+        "Judges without a calibration",
+        "Label answers (`judge label`), then run `judge calibrate`.",
+    ),
 }
 
 
@@ -32,7 +36,7 @@ def name_trend(trend: SuiteTrend) -> str:
 
 
 def list_idle(trends: Sequence[SuiteTrend]) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """The gates and tests that never show anything: a title, advice, and a line of plain text for
+    """The gates, tests and judges that show nothing: a title, advice, and a line of plain text for
     each; a list without one is left out."""
     for kind, (title, advice) in _LISTS.items():
         idle = [(trend, each) for trend in trends for each in trend.idle if each.kind == kind]
@@ -43,5 +47,5 @@ def list_idle(trends: Sequence[SuiteTrend]) -> Iterator[tuple[str, str, Sequence
 def _describe(trend: SuiteTrend, idle: Idle) -> str:
     count = len(idle.tests)
     of = plain(idle.tests[0], _TEXT) if count == 1 else counted(count, "test")
-    gate = f": {plain(idle.gate, _TEXT)}" if idle.gate else ""
-    return f"{of}{gate} ({plain(name_trend(trend), _TEXT)}, {counted(idle.runs, 'run')})"
+    name = f": {plain(idle.evaluator, _TEXT)}" if idle.evaluator else ""
+    return f"{of}{name} ({plain(name_trend(trend), _TEXT)}, {counted(idle.runs, 'run')})"

@@ -79,10 +79,10 @@ def is_replay(suite: RunSuite, pairs: Iterable[Pair]) -> bool:
 
 
 def is_same_test(head: TestResult, base: TestResult) -> bool:
-    """Whether results are scored, and have the same question."""
+    """Whether results are of the same question, and scored, if only by an advisory judge."""
     now, before = head.fingerprint, base.fingerprint
     is_same = not (now and before) or now.question == before.question
-    return is_same and head.verdict is not None and base.verdict is not None
+    return is_same and "error" not in (head.state, base.state)
 
 
 def _compare(

@@ -132,6 +132,10 @@ def test_increase__the_tests_have_a_verdict_and_one_question_on_both_sides() -> 
     found = find([(asked, was), (scored, replace(failed, verdict=None)), *rest])
     assert found.first is not None
     assert (found.first.pairs, found.first.ratio) == (6, 1.0)
+    advisory = ErrorInfo(kind="advisory", message="only advisory judges")
+    judged = find([(replace(scored, verdict=None, error=advisory), failed), *rest])
+    assert judged.first is not None
+    assert (judged.first.pairs, judged.first.ratio) == (7, 15 / 7)
 
 
 def test_increase__without_a_pair_only_a_base_that_should_be_there_is_unknown() -> None:
