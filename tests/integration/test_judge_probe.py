@@ -90,7 +90,7 @@ def test_probe__finds_the_bias_of_order_of_length_and_of_the_own_model(
         for line in done.out.splitlines()
         if "verdicts turn" in line or "unknown, because" in line
     ] == [
-        "`tone`: order: unknown, because no label names a `criterion`",
+        "`tone`: order: unknown, because no label is about a `criterion` of a rubric",
         "`tone`: length: 1 of 2 verdicts turn to pass and 0 to fail with filler behind the answer",
         "`tone`: own model: 1 of 1 verdicts turn to pass and 0 to fail compared with people's",
         "`form`: order: 2 of 4 verdicts turn to pass and 2 to fail with the criteria in reverse",

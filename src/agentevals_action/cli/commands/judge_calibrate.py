@@ -56,7 +56,7 @@ _TEXT = 400  # characters of a question, an answer, a reason
 _TITLES = ("judge", "pass/fail", "tests", "agreement", "sensitivity", "specificity", "kappa")
 #: Of each bias: how verdicts were compared, and why there are none.
 _BIASES: Mapping[Bias, tuple[str, str]] = {
-    "order": ("with the criteria in reverse", "no label names a `criterion`"),
+    "order": ("with the criteria in reverse", "no label is about a `criterion` of a rubric"),
     "length": ("with filler behind the answer", "the judge gave no verdict"),
     "own model": ("compared with people's", "no labelled answer in `--results` is of it"),
 }
