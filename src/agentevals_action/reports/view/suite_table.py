@@ -188,15 +188,16 @@ def _total(summaries: Sequence[SuiteSummary | None]) -> SuiteSummary | None:
     sums = {name: sum(getattr(summary, name) for summary in known) for name in names}
     scored = sum(summary.scored for summary in known)
     points = sum((summary.average_score or 0) * summary.scored for summary in known)
-    shares = [(summary.pass_all, summary.scored) for summary in known]
+    shares = [(summary.pass_all, summary.scored) for summary in known if summary.scored]
     alls = [share * count for share, count in shares if share is not None]
+    has_alls = 0 < len(alls) == len(shares)
     times = [summary.duration_ms for summary in known if summary.duration_ms is not None]
     return SuiteSummary(
         eval_path="",
         dataset="",
         pass_rate=sums["passed"] / scored if scored else None,
         average_score=points / scored if scored else None,
-        pass_all=sum(alls) / scored if len(alls) == sum(count > 0 for _, count in shares) else None,
+        pass_all=sum(alls) / scored if has_alls else None,
         # Of the rounded figures, so that the rows add up to the sum.
         usage=total(
             (

@@ -162,6 +162,12 @@ def test_table__the_share_that_passes_in_all_samples() -> None:
     assert not make_table(one_test()).has_pass_all
 
 
+def test_table__of_suites_that_scored_no_test() -> None:
+    unscored = reviews.compared((reviews.result("a", None),), (reviews.result("a", None),))
+    *_, total = make_table(unscored, replace(unscored)).rows
+    assert (total.pass_rate, total.pass_all, total.score) == ("–", "–", "–")
+
+
 @pytest.mark.parametrize(
     ("found", "words"),
     [
