@@ -292,6 +292,13 @@ def test_prompt__that_the_change_edits_is_not_calibrated(tmp_path: Path, judge: 
         assert "it is not calibrated with its present prompt" in comment
         assert "1 test passes only with the changed evaluators" in comment
         assert "1 test got worse by a judge of base that the change makes advisory" in comment
+        label = "agentevals:accept"
+        event = payloads.pull_request_event(gate.pull.head, gate.pull.main, action="labeled")
+        event |= {"label": {"name": label}, "sender": payloads.user("ada")}
+        gate.announced.labels = {label}
+        accepted = gate.job(event=event, inputs=FLOOR).finish()
+        assert accepted.code == 0, accepted.log
+        assert "accepted by" in accepted.summary
 
 
 def test_prompt__of_a_judge_that_is_advisory_on_both_sides_is_no_error(

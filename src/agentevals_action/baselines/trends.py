@@ -152,11 +152,13 @@ def _find_judges(
     runs: Sequence[Sequence[TestResult]], calibrated: Collection[str] | None
 ) -> Iterator[Idle]:
     """The judges of the latest run that are not calibrated."""
+    if calibrated is None:
+        return
     tests: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for result in runs[-1] if calibrated is not None else ():
+    for result in runs[-1]:
         for sample in result.main_samples:
             for name, found in by_path(sample.evaluator_results).items():
-                if found.judge and found.judge.key not in (calibrated or ()):
+                if found.judge and found.judge.key not in calibrated:
                     tests[name][result.eval_id] = None
     for name, judged in tests.items():
         yield Idle("not calibrated", tuple(judged), len(runs), name)

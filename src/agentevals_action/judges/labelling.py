@@ -1,6 +1,5 @@
 """Which answers a person labels next, and how many labels a judge still needs."""
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,15 +17,13 @@ from agentevals_action.judges.labels import (
     text_digest,
 )
 from agentevals_action.model.judge import Labels
-from agentevals_action.model.judge_rule import Floor
+from agentevals_action.model.judge_rule import Floor, more_labels
 from agentevals_action.model.result import SampleResult, TestResult, as_declared, by_path
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.build import asks_same
 
 #: Characters of an answer that a label file has as text; of a longer one it has the digest.
 MAX_TEXT = 20_000
-#: The probability that a one-sided 95 % bound does not hold.
-_ERROR = 0.05
 
 
 @dataclass(frozen=True)
@@ -108,8 +105,7 @@ def describe_labels(
     suites: Sequence[Suite], labels: Labels, floors: Sequence[Floor]
 ) -> Iterator[str]:
     """How many labels of which class each judge has, and how many more each floor needs at least,
-    if the judge agrees with all of them: the lower bound of Clopper and Pearson (1934) of n hits of
-    n is 0.05^(1/n)."""
+    if the judge agrees with all of them."""
     fingerprints = Fingerprints()
     keys = {
         (suite.path, test.id, path): fingerprints.judge_key(suite, test, judge)
@@ -126,8 +122,8 @@ def describe_labels(
         has = f"`{path}` has {passes} pass, {fails} fail"
         known = {"sensitivity": passes, "specificity": fails, "agreement": passes + fails}
         for floor in floors:
-            least = math.ceil(math.log(_ERROR) / math.log(floor.least))
-            if (more := least - known.get(floor.metric, least)) > 0:
+            more = more_labels(1.0, known.get(floor.metric, 0), floor.least)
+            if floor.metric in known and more != 0:
                 kind = {"sensitivity": " pass", "specificity": " fail"}.get(floor.metric, "")
-                has += f"; {floor} needs at least {more} more{kind}"
+                has += f"; {floor} needs at least {more or 'a thousand'} more{kind}"
         yield has

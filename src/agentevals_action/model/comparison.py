@@ -131,9 +131,9 @@ class Evidence:
 class BaseScoring:
     """Head's answers as base's evaluators score them: `result` is an error if they could not be
     scored. `is_worse`: head's evaluators do not fail the answer, and base's give a lower verdict
-    (lower than `pass` if none of head's decides) or fail a gate.
-    `failed_on_base` are those of its failed gates that failed on base too. `judges_lost`: head's
-    answer is worse than base's by these judges of base, and the change makes them advisory."""
+    (lower than `pass` if none of head's decides) or fail a gate. `failed_on_base` are those of its
+    failed gates that failed on base too. `judges_lost`: head's answer is worse than base's by these
+    judges of base, and the change makes them advisory."""
 
     result: TestResult
     is_worse: bool = False

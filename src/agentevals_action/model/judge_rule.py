@@ -113,7 +113,8 @@ class JudgeRule:
         )
         if len(children) < len(result.evaluator_results):
             return None
-        reason = children[0].advisory if result.advisory else ""
+        reasons = (child.advisory for child in children if child.advisory)
+        reason = next(reasons, "") if result.advisory else ""
         return replace(result, evaluator_results=children, advisory=reason)
 
 
@@ -149,15 +150,16 @@ def _why_under(found: JudgeCalibration, condition: Floor) -> str:
     if estimate.value <= least:
         return f"{problem}; correct its prompt by its mistakes, which {_CALIBRATE} shows"
     labels = {"sensitivity": found.passes, "specificity": found.fails}
-    more = _more_labels(estimate.value, labels.get(metric, found.passes + found.fails), least)
+    more = more_labels(estimate.value, labels.get(metric, found.passes + found.fails), least)
     kind = f"more {_CLASSES.get(metric, '')}{noun}"
-    number = counted(more, kind) if more and metric != "kappa" else f"{kind}s"
+    is_known = more is not None and metric != "kappa"
+    number = counted(max(more or 0, 1), kind) if is_known else f"{kind}s"
     return f"{problem}; label {number} {how}"
 
 
-def _more_labels(share: float, labels: int, least: float) -> int:
+def more_labels(share: float, labels: int, least: float) -> int | None:
     """How many more labels that all agree with the judge bring the bound of Clopper and Pearson
-    (one-sided, 95 %) of a `share` to `least`; 0 if these are very many."""
+    (one-sided, 95 %) of a `share` to `least`; None if these are very many."""
     wrong = round((1 - share) * labels)
     for total in range(labels, _MOST_LABELS):
         # The bound is the rate at which so few mistakes have a probability of 5 %.
@@ -166,8 +168,8 @@ def _more_labels(share: float, labels: int, least: float) -> int:
             for count in range(wrong + 1)
         )
         if math.fsum(terms) <= _ERROR:
-            return max(total - labels, 1)
-    return 0
+            return total - labels
+    return None
 
 
 def _name(model: str) -> str:

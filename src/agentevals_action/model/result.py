@@ -41,6 +41,15 @@ SKIPPED = "skipped"
 #: The kind of the error of a test that only judges score which decide nothing.
 ADVISORY = "advisory"
 
+#: The states of tests (`TestResult.state`) as they follow a number, in the order of reports.
+STATES = {
+    "pass": "pass",
+    "borderline": "borderline",
+    "fail": "fail",
+    "error": "in error",
+    ADVISORY: "not scored",
+}
+
 
 @result_record(frozen=True, kw_only=True, config=CAMEL_CASE)
 class ErrorInfo:

@@ -40,15 +40,14 @@ Figure = Literal["cost", "latency"]
 @dataclass(frozen=True)
 class Policy:
     """The settings that decide: `fail_on` contains `gates`, `regressions`, `failures`, `pairwise`
-    or `never`;
-    `min_pass_rate` and `min_pass_all` are 0–1 over the scored tests; `on_inconclusive` is `fail`,
-    `neutral` or `pass`.
-    `max_cost_increase` and `max_latency_increase` are shares of base's figure (0.2 is 20 %).
-    `accept_label` appears in the reasons only. `untouched` is `neutral` if a change that affects no
-    suite makes the check neutral. At most `confirm` fresh samples are taken of a suspect, `alpha`
-    (0–1) is the probability of a false regression for the whole run. With `asks_person`, a person
-    can repeat the run with keys: the check run of an inconclusive one asks for that and blocks as
-    before. A judge under the `judge_floor` is advisory."""
+    or `never`; `min_pass_rate` and `min_pass_all` are 0–1 over the scored tests; `on_inconclusive`
+    is `fail`, `neutral` or `pass`. `max_cost_increase` and `max_latency_increase` are shares of
+    base's figure (0.2 is 20 %). `accept_label` appears in the reasons only. `untouched` is
+    `neutral` if a change that affects no suite makes the check neutral. At most `confirm` fresh
+    samples are taken of a suspect, `alpha` (0–1) is the probability of a false regression for the
+    whole run. With `asks_person`, a person can repeat the run with keys: the check run of an
+    inconclusive one asks for that and blocks as before. A judge under the `judge_floor` is
+    advisory."""
 
     fail_on: frozenset[str]
     min_pass_rate: float | None = None

@@ -1,6 +1,7 @@
 """Which judges decide by a floor and a calibration."""
 
 import math
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -212,6 +213,7 @@ def inside(*children: EvaluatorResult, **fields: Any) -> EvaluatorResult:
 
 
 PLAIN = EvaluatorResult(name="word", type="contains", score=1.0)
+UNWEIGHTED = replace(PLAIN, weight=0.0)
 NOW, BEFORE = "it is below", "there was no calibration"
 ADVISORY = JudgeRule((SPECIFICITY,), problem=NOW)
 #: A stored result, the rule, and the result by it; None if it is not known.
@@ -227,6 +229,11 @@ STORED: dict[str, tuple[EvaluatorResult, JudgeRule, EvaluatorResult | None]] = {
         inside(judged(advisory=BEFORE), advisory=BEFORE),
         ADVISORY,
         inside(judged(advisory=NOW), advisory=NOW),
+    ),
+    "inside, behind one without weight": (
+        inside(UNWEIGHTED, judged(advisory=BEFORE), advisory=BEFORE),
+        ADVISORY,
+        inside(UNWEIGHTED, judged(advisory=NOW), advisory=NOW),
     ),
     "deep inside": (inside(inside(PLAIN, judged())), ADVISORY, None),
 }

@@ -114,12 +114,6 @@ class Progress:
         line = f"checked {settled} of {suspects}, {fresh}" if samples else f"checking {suspects} …"
         self._print(line, is_due=samples == 0 or settled == tests)
 
-    def compare(self, pairs: int, done: int) -> None:
-        """Shows how many pairs of answers are compared."""
-        self._update("pairs", pairs, done, "")
-        line = f"compared {done} of {counted(pairs, 'pair')} of answers"
-        self._print(line, is_due=done == pairs)
-
     def _show(self, side: str) -> None:
         counts = self._sides[side]
         self._update(side, counts.total, counts.verdicts.total(), counts.note())

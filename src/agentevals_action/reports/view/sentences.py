@@ -15,7 +15,7 @@ from agentevals_action.model.comparison import (
     TestComparison,
     describe_worse,
 )
-from agentevals_action.model.result import ADVISORY
+from agentevals_action.model.result import STATES
 from agentevals_action.model.run import Edit, EditKind
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.confirmation import change_word
@@ -28,13 +28,6 @@ REASONS_IN_SENTENCE = 3
 
 _REASON = 200  # characters of the reason why tests could not be compared
 _ALERTS = {Outcome.FAILED: "CAUTION", Outcome.INVALID: "CAUTION", Outcome.INCONCLUSIVE: "WARNING"}
-_VERDICTS = {
-    "pass": "pass",
-    "borderline": "borderline",
-    "fail": "fail",
-    "error": "in error",
-    ADVISORY: "not scored",
-}
 #: Groups that the sentence names, because a reader must know them before a merge.
 _NAMED = ("passedByEdits", "accepted", "quarantined", "undecided")
 
@@ -171,7 +164,7 @@ def _passed(review: Review) -> str:
     tests = _tests(review)
     verdicts = Counter(test.head.state for test in tests if test.head)
     ran = verdicts.total()
-    words = [f"{verdicts[key]} {word}" for key, word in _VERDICTS.items() if verdicts[key]]
+    words = [f"{verdicts[key]} {word}" for key, word in STATES.items() if verdicts[key]]
     result = "all pass" if verdicts["pass"] == ran else joined(words)
     suites = counted(len(review.suites), "suite")
     parts = [f"{counted(ran, 'test')} in {suites}, {result}", _compared(review, tests)]

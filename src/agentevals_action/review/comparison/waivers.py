@@ -9,18 +9,11 @@ from agentevals_action.model import path_patterns
 from agentevals_action.model.comparison import ChangeKind, SuiteComparison, TestComparison
 from agentevals_action.model.diagnostic import Diagnostic, Location
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantine, Quarantines
-from agentevals_action.model.result import ADVISORY, SKIPPED
+from agentevals_action.model.result import SKIPPED, STATES
 from agentevals_action.model.run import RunSuite
 from agentevals_action.results.summary import summarise
 
-_VERDICTS = {
-    "pass": "pass",
-    "borderline": "borderline",
-    "fail": "fail",
-    "error": "in error",
-    ADVISORY: "not scored",
-    "gone": "gone",
-}
+_STATES = {**STATES, "gone": "gone"}
 
 
 def apply(
@@ -75,11 +68,10 @@ def _is_acceptable(suite: SuiteComparison, test: TestComparison) -> bool:
     head = test.head
     if head is None:
         return False
-    is_worse = test.change is ChangeKind.REGRESSED or test.is_unproven
+    is_worse = _is_worse(test) or test.has_lost_judge
     is_skipped = head.error is not None and head.error.kind == SKIPPED
     is_incomparable = bool(suite.run.base.broken) and test.change is ChangeKind.NOT_COMPARABLE
     is_unknown = is_skipped or (is_incomparable and head.verdict in ("fail", "borderline"))
-    is_worse |= test.has_lost_judge
     return (is_worse or is_unknown) and not test.gates_lost and not test.quarantine
 
 
@@ -118,14 +110,17 @@ def describe(suites: Sequence[SuiteComparison], label: str) -> tuple[str, ...]:
 
 
 def _noun(test: TestComparison) -> str:
-    is_worse = test.change is ChangeKind.REGRESSED or test.is_unproven
-    return "regression" if is_worse else "incomparable test"
+    return "regression" if _is_worse(test) else "incomparable test"
+
+
+def _is_worse(test: TestComparison) -> bool:
+    return test.change is ChangeKind.REGRESSED or test.is_unproven
 
 
 def _describe_entry(entry: Quarantine, tests: Sequence[TestComparison]) -> str:
     verdicts = Counter(test.head.state if test.head else "gone" for test in tests)
     words = ", ".join(
-        f"{verdicts[verdict]} {word}" for verdict, word in _VERDICTS.items() if verdicts[verdict]
+        f"{verdicts[verdict]} {word}" for verdict, word in _STATES.items() if verdicts[verdict]
     )
     does = "does" if len(tests) == 1 else "do"
     owner, reason = " ".join(entry.owner.split()), " ".join(entry.reason.split())

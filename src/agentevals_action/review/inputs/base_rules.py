@@ -126,8 +126,8 @@ async def choose_judge_rule(checkout: Checkout, base: Base, event: str) -> Chose
     if content is None:
         if head is None:
             judges = "`judge-floor` is set" if rule.floor else "`fail-on` names `pairwise`"
-            of = "each judge" if rule.floor else "each judge of pairs"
-            problem = f"{judges} and nothing is calibrated, so {of} is advisory"
+            which = "each judge" if rule.floor else "each judge of pairs"
+            problem = f"{judges} and nothing is calibrated, so {which} is advisory"
             warnings.append(Diagnostic(Location(path), problem, CALIBRATION_ADVICE))
         return ChosenRule(rule, tuple(errors), tuple(warnings))
     found, problem = parse_calibration(content, path), ""

@@ -35,7 +35,7 @@ async def compare_answers(
         nonlocal done
         pair = await executors.of(suites[key[0]]).compare(key[1], pairs[key])
         done += 1
-        progress.compare(len(pairs), done)
+        progress.count("pairs of answers", done, len(pairs))
         spent = total_spending((head[key].spent, pair.spent))
         return replace(head[key], pairs=(pair,), spent=spent)
 
