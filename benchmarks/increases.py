@@ -19,7 +19,7 @@ from agentevals_action.model.result import SampleResult, TestResult, TraceSummar
 from agentevals_action.model.run import Figure, Policy, RunSuite, Selection
 from agentevals_action.results.build import with_samples, with_suite_samples
 from agentevals_action.review.comparison.decision_rule import FIRST_SAMPLES
-from agentevals_action.review.comparison.increases import find_increases, needs_confirmation
+from agentevals_action.review.comparison.increases import find_increases
 
 #: Tests, samples of each on each side, and the noise of a sample.
 SIZES = ((5, 1, 0.25), (20, 1, 0.25), (60, 1, 0.25), (60, 1, 0.4), (60, 3, 0.4))
@@ -63,7 +63,7 @@ def review(
         (row(number, mean * (1 + rise)), row(number, mean)) for number, mean in enumerate(typical)
     ]
     (found,) = find_increases(RUN, pairs, policy, 1)
-    if not needs_confirmation(found, is_part=False):
+    if not found.needs_confirmation(is_part=False):
         return found, False
     again = [
         (

@@ -23,7 +23,7 @@ from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.run import Policy, RunSuite, RunVariant, Selection
 from agentevals_action.model.variant import Variant, smallest_p
 from agentevals_action.results.build import extended, with_samples
-from agentevals_action.review.comparison.variants import needs_confirmation, with_variants
+from agentevals_action.review.comparison.variants import with_variants
 
 POLICY = Policy(frozenset({"gates", "regressions"}))
 #: Tests, and samples of each in each arm.
@@ -67,7 +67,7 @@ def review(
     listed = tuple(TestComparison(row.eval_id, ChangeKind.NEW, row, None) for row in head)
     suite = SuiteComparison(run, listed, None, None)
     (found,) = with_variants([suite], rows, POLICY)[0].variants
-    if needs_confirmation(found, is_part=False):
+    if found.needs_confirmation(is_part=False):
         rows = [
             replace(
                 extended(row, draw(rates[0], row.eval_id, POLICY.confirm)),

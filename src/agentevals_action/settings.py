@@ -26,7 +26,7 @@ from pydantic.fields import FieldInfo
 
 from agentevals_action.errors import InvalidInput
 from agentevals_action.formatting import cut, plural
-from agentevals_action.model.judge_rule import Floor, read_floor
+from agentevals_action.model.judge import Floor, read_floor
 from agentevals_action.model.path_patterns import Glob, WatchRule, read_rule
 from agentevals_action.model.run import MAX_SHARDS, Shard
 from agentevals_action.system.child_environment import is_never_passed

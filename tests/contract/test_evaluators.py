@@ -14,8 +14,7 @@ from agentevals_action import evaluators
 from agentevals_action.evaluators import base
 from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage
 from agentevals_action.system.files.paths import Folder
 from agentevals_action.validation.file_model import list_fields
 from tests.support import cases

@@ -11,7 +11,7 @@ from agentevals_action.model.result import (
     TestResult,
     Verdict,
 )
-from agentevals_action.model.usage import Spending
+from agentevals_action.model.trace import Spending
 
 #: Names of fields of `Spending`, which `result` takes as well.
 SPENT = frozenset({"cost_usd", "cost_sources", "replies", "cached_replies", "unpriced_replies"})

@@ -40,7 +40,7 @@ from agentevals_action.model.run import (
 )
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Usage
 from agentevals_action.model.variant import Variant
 from agentevals_action.reports.annotations import annotations as annotated
 from agentevals_action.reports.markdown import texts as markdown

@@ -3,7 +3,7 @@
 import pytest
 
 from agentevals_action.errors import ExitCode, InvalidInput
-from agentevals_action.model.judge_rule import Floor
+from agentevals_action.model.judge import Floor
 from agentevals_action.model.path_patterns import WatchRule
 from agentevals_action.model.run import Shard
 from agentevals_action.settings import INPUTS, Settings

@@ -19,7 +19,7 @@ from agentevals_action.model.baseline import (
     IncompleteSource,
     StoredRun,
 )
-from agentevals_action.model.judge_rule import ALL_DECIDE, JudgeRule
+from agentevals_action.model.judge import ALL_DECIDE, JudgeRule
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.results import scoring

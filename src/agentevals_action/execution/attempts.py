@@ -20,14 +20,13 @@ from agentevals_action.execution.workspaces.pool import WorkspacePool
 from agentevals_action.execution.workspaces.skills import asked_messages
 from agentevals_action.formatting import cut_line, quoted
 from agentevals_action.model.evaluator import Case, Evaluator, Judges
-from agentevals_action.model.judge_rule import JudgeRule
+from agentevals_action.model.judge import JudgeRule
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import EvaluatorResult, SampleResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.target import Calls, Request, Target
 from agentevals_action.model.tools import INVALID, UNKNOWN
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Spending, total_spending
+from agentevals_action.model.trace import Spending, Trace, total_spending
 from agentevals_action.results.build import error_result, sample_result
 from agentevals_action.results.trace_summary import Work, stored_work
 from agentevals_action.settings import Settings

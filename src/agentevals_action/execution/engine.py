@@ -16,7 +16,7 @@ from agentevals_action.execution.workspaces.git import Git
 from agentevals_action.execution.workspaces.pool import WorkspacePool
 from agentevals_action.execution.workspaces.repositories import Repositories
 from agentevals_action.formatting import each_once
-from agentevals_action.model.judge_rule import ALL_DECIDE, JudgeRule
+from agentevals_action.model.judge import ALL_DECIDE, JudgeRule
 from agentevals_action.model.suite import Suite
 from agentevals_action.model.target import ProviderContext
 from agentevals_action.settings import Settings

@@ -2,10 +2,11 @@
 has one for our suites, `runners/` one for the programs of others. What comes after an executor
 knows its events and its results, and not which one it is."""
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult
@@ -42,6 +43,17 @@ Event = SuiteStarted | AttemptStarted | TestResult | SuiteEnded
 Emit = Callable[[Event], None]
 #: A sample of head and one of base, whose answers are compared.
 Pair = tuple[SampleResult, SampleResult]
+Key = TypeVar("Key")
+Result = TypeVar("Result")
+
+
+async def run_at_once(
+    run: Callable[[Key], Coroutine[Any, Any, Result]], keys: Iterable[Key]
+) -> dict[Key, Result]:
+    """What a function gives for each key; it runs for all of them at the same time."""
+    async with asyncio.TaskGroup() as tasks:
+        running = {key: tasks.create_task(run(key)) for key in keys}
+    return {key: task.result() for key, task in running.items()}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from agentevals_action.execution.conversations import Conversation, remembered_conversation
-from agentevals_action.model.judge_rule import JudgeRule
+from agentevals_action.model.judge import JudgeRule
 from agentevals_action.model.result import Fingerprint, Key, TestResult
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.build import stand_again

@@ -21,7 +21,7 @@ from agentevals_action.model.result import (
     preferred_sides,
 )
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.model.usage import Spending
+from agentevals_action.model.trace import Spending
 from agentevals_action.results.build import last_question
 from agentevals_action.suites.checkout import require_valid
 

@@ -16,8 +16,7 @@ from agentevals_action.judges.labels import (
     question_digest,
     text_digest,
 )
-from agentevals_action.model.judge import Labels
-from agentevals_action.model.judge_rule import Floor, more_labels
+from agentevals_action.model.judge import Floor, Labels, more_labels
 from agentevals_action.model.result import SampleResult, TestResult, as_declared, by_path
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.build import asks_same

@@ -8,8 +8,7 @@ from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.formatting import joined, percent
 from agentevals_action.judges.calibration_file import parse_calibration, read_calibration
 from agentevals_action.judges.labels import list_measured
-from agentevals_action.model.judge import CALIBRATION_FILE, Metric
-from agentevals_action.model.judge_rule import JudgeRule
+from agentevals_action.model.judge import CALIBRATION_FILE, JudgeRule, Metric
 from agentevals_action.model.result import JudgeRecord
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.suites.checkout import Checkout

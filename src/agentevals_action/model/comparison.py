@@ -318,6 +318,14 @@ class VariantComparison:
         """The tests that do not count."""
         return tuple(test for test in self.tests if test.passes is None)
 
+    def needs_confirmation(self, *, is_part: bool) -> bool:
+        """Whether both arms are sampled again: the suite must not be worse and is. A part of the
+        tests does not decide that, and needs the samples if it is worse in this part."""
+        first = self.first
+        if first is None or self.run.variant.must != "not-hurt":
+            return False
+        return first.hurts or (is_part and first.declared < first.variant)
+
 
 #: The share of pairs by which losses exceed wins where head's answers are called worse.
 NET_LOSS = 0.2
@@ -368,6 +376,12 @@ class PairwiseComparison:
             return "better"
         return "nothing" if 0.5 ** (self.wins + self.losses) <= self.level else "too few pairs"
 
+    def needs_confirmation(self, *, is_part: bool) -> bool:
+        """Whether fresh answers are compared: head's are worse and must not be. A part of the tests
+        does not decide that, and needs them if head's are worse in more pairs than better."""
+        is_worse = self.finding == "worse" or (is_part and self.losses > self.wins)
+        return self.outcome is not None and is_worse
+
 
 @dataclass(frozen=True)
 class Rise:
@@ -394,6 +408,13 @@ class Increase:
     first: Rise | None = None
     fresh: Rise | None = None
     reason: str = ""
+
+    def needs_confirmation(self, *, is_part: bool) -> bool:
+        """Whether both sides are sampled again: it is, or may be, shown that the figure rose. A
+        part of the tests does not decide that, and needs the samples if it rose by more in it."""
+        if self.first is None:
+            return False
+        return self.first.exceeds is not False or (is_part and self.first.low is not None)
 
 
 @dataclass(frozen=True)

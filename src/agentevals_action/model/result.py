@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass as result_record
 
-from agentevals_action.model.usage import Spending, Usage
+from agentevals_action.model.trace import Spending, Usage
 
 Verdict = Literal["pass", "borderline", "fail"]
 

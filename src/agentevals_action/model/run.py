@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agentevals_action.model.baseline import BaselineInfo, BaseSuite
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.judge import CALIBRATION_FILE
-from agentevals_action.model.judge_rule import Floor
+from agentevals_action.model.judge import CALIBRATION_FILE, Floor
 from agentevals_action.model.quarantine import FILE, Acceptance, Quarantines
 from agentevals_action.model.result import CAMEL_CASE
 from agentevals_action.model.skill import name_suite

@@ -34,8 +34,8 @@ from agentevals_action.model.diagnostic import Diagnostic
 from agentevals_action.model.quarantine import Quarantine
 from agentevals_action.model.result import ErrorInfo, SuiteSummary, Verdict
 from agentevals_action.model.run import Edit, Level, Selection
-from agentevals_action.model.usage import Spending
-from agentevals_action.reports.view.advisory import AdvisoryJudge
+from agentevals_action.model.trace import Spending
+from agentevals_action.reports.view.judges import AdvisoryJudge
 from agentevals_action.reports.view.models import ReportedTest, ReportView
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.judge_rule import JudgeRule
+from agentevals_action.model.judge import JudgeRule
 from agentevals_action.model.messages import Block, Message, picture, wire_message, wire_messages
 from agentevals_action.model.result import (
     ErrorInfo,
@@ -18,8 +18,7 @@ from agentevals_action.model.result import (
     shown_sample,
 )
 from agentevals_action.model.suite import Suite, Test
-from agentevals_action.model.trace import join_text
-from agentevals_action.model.usage import Spending, total_spending
+from agentevals_action.model.trace import Spending, join_text, total_spending
 from agentevals_action.results import scoring
 from agentevals_action.results.trace_summary import Work, summarize
 

@@ -13,7 +13,7 @@ from agentevals_action.model.result import (
     SuiteSummary,
     TestResult,
 )
-from agentevals_action.model.usage import total, total_spending
+from agentevals_action.model.trace import total, total_spending
 from agentevals_action.results import scoring
 
 _TOP_MISSES = 10

@@ -22,6 +22,11 @@ from agentevals_action.review.comparison.compare import compare
 from agentevals_action.review.inputs.inputs import open_inputs
 from agentevals_action.review.inputs.request import ReviewRequest, ReviewWorkspace
 from agentevals_action.review.run.base_results import find_base
+from agentevals_action.review.run.conditions import (
+    compare_answers,
+    confirm_answers,
+    confirm_increases,
+)
 from agentevals_action.review.run.confirmation import confirm
 from agentevals_action.review.run.engine import open_engine
 from agentevals_action.review.run.head_and_base import (
@@ -31,8 +36,6 @@ from agentevals_action.review.run.head_and_base import (
     run_base,
     run_head,
 )
-from agentevals_action.review.run.increases import confirm_increases
-from agentevals_action.review.run.pairwise import compare_answers, confirm_answers
 from agentevals_action.review.run.rescoring import rescore_base, rescore_head
 from agentevals_action.review.run.variants import run_variants
 from agentevals_action.runners.executor import Executors

@@ -19,7 +19,7 @@ from agentevals_action.model.result import (
 )
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.usage import Spending, Usage
+from agentevals_action.model.trace import Spending, Usage
 from agentevals_action.results.build import timestamp, with_samples
 from agentevals_action.runners.formats.base import Check, Row
 from agentevals_action.validation.patterns import search_pattern

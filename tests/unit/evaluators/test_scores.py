@@ -8,8 +8,7 @@ import yaml
 
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.result import EvaluatorResult
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage
 from tests.support import cases
 
 CASES = yaml.safe_load(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.execution.resume import valid_results
-from agentevals_action.model.judge_rule import ALL_DECIDE
+from agentevals_action.model.judge import ALL_DECIDE
 from agentevals_action.model.result import TestResult
 from tests.support import results, suites
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentevals_action.model.result import Fingerprint, SampleResult, TestResult
-from agentevals_action.model.usage import Spending
+from agentevals_action.model.trace import Spending
 from agentevals_action.results.build import extended, test_result, with_suite_samples
 from agentevals_action.results.summary import summarise
 from tests.support import suites

@@ -16,7 +16,7 @@ from agentevals_action.model.result import (
     TraceSummary,
     Verdict,
 )
-from agentevals_action.model.usage import Spending
+from agentevals_action.model.trace import Spending
 from agentevals_action.results.build import extended, with_samples
 from agentevals_action.results.summary import interval, pass_all, summarise
 from tests.support import results, reviews

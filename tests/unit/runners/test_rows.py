@@ -10,7 +10,7 @@ from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.model.runner import Runner
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.usage import Spending, Usage
+from agentevals_action.model.trace import Spending, Usage
 from agentevals_action.runners.formats.base import Check, Row
 from agentevals_action.runners.rows import build_result, error_row, rows_by_test
 from tests.support import results

@@ -13,8 +13,7 @@ import pytest
 
 from agentevals_action.model.messages import Message
 from agentevals_action.model.target import Price
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage
 from agentevals_action.targets.prices import (
     PriceTable,
     find_price,

@@ -11,8 +11,7 @@ from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.result import ErrorInfo, SampleResult, TestResult, TraceSummary
 from agentevals_action.model.target import Provider, Request
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage
 from agentevals_action.results.jsonl import encode_row
 from agentevals_action.system.files.paths import Folder
 from tests.support import command, results, suites, targets

@@ -38,7 +38,7 @@ from agentevals_action.model.judge import (
     Label,
 )
 from agentevals_action.model.result import SampleResult, TestResult
-from agentevals_action.model.usage import total_spending
+from agentevals_action.model.trace import total_spending
 from agentevals_action.reports.terminal import console
 from agentevals_action.reports.terminal.progress import show_progress
 from agentevals_action.reports.view.cost import spending_sentence

@@ -18,7 +18,7 @@ from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.evaluators.judges.rubric import Rubric
 from agentevals_action.judges.labelling import Task, describe_labels, list_tasks
 from agentevals_action.judges.labels import append_label, label_file, read_labels, remove_label
-from agentevals_action.model.judge_rule import Floor
+from agentevals_action.model.judge import Floor
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.suites.checkout import require_valid

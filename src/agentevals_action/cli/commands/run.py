@@ -20,15 +20,15 @@ from agentevals_action.execution.resume import incomplete_conversations, valid_r
 from agentevals_action.formatting import counted, list_paths, plural
 from agentevals_action.github import events
 from agentevals_action.github.base import Host
-from agentevals_action.model.judge_rule import JudgeRule
+from agentevals_action.model.judge import JudgeRule
 from agentevals_action.model.path_patterns import selected_name
 from agentevals_action.model.result import Fingerprint, Key, TestResult
 from agentevals_action.model.run import Level
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.reports.summary_json import review_summary
 from agentevals_action.reports.terminal import console
-from agentevals_action.reports.view.advisory import describe_judge
 from agentevals_action.reports.view.cost import spending_sentence
+from agentevals_action.reports.view.judges import describe_judge
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.results.jsonl import read_results
 from agentevals_action.results.run_folder import HEAD_RESULTS

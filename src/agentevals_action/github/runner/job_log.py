@@ -15,8 +15,8 @@ from agentevals_action.model.run import Level
 from agentevals_action.reports.markdown import github_limits as limits
 from agentevals_action.reports.publication import Published
 from agentevals_action.reports.terminal import console
-from agentevals_action.reports.view.advisory import describe_judge
 from agentevals_action.reports.view.cost import spending_sentence
+from agentevals_action.reports.view.judges import describe_judge
 from agentevals_action.reports.view.models import ReportView
 from agentevals_action.reports.view.sentences import describe_edit, headline
 from agentevals_action.system.redaction import Redactor, redact

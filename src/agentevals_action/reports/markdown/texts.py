@@ -4,6 +4,7 @@ it, from the facts that they get here."""
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 from markupsafe import Markup
@@ -16,18 +17,18 @@ from agentevals_action.formatting import counted, each_once, joined
 from agentevals_action.model.baseline import SAME_SERVICE, STORED, BaselineOrigin
 from agentevals_action.model.comparison import Decision, Outcome, Review
 from agentevals_action.model.diagnostic import Diagnostic
+from agentevals_action.model.path_patterns import literal
 from agentevals_action.model.run import CommentTemplate, Level, Policy, Run, is_of_suite
 from agentevals_action.model.skill import name_suite
 from agentevals_action.reports.markdown import github_limits, tests
 from agentevals_action.reports.markdown.github_limits import count_characters, cut_markdown
-from agentevals_action.reports.markdown.quarantine import propose_quarantine
-from agentevals_action.reports.view import pairwise, sentences, variants
-from agentevals_action.reports.view.advisory import describe_judge
+from agentevals_action.reports.view import judges, sentences, variants
 from agentevals_action.reports.view.build import build_view
 from agentevals_action.reports.view.cost import spending_sentence
 from agentevals_action.reports.view.groups import GROUPS
 from agentevals_action.reports.view.models import ReportView, same_errors
 from agentevals_action.reports.view.suite_table import suite_table
+from agentevals_action.suites.documents.yaml_writer import write_yaml
 
 MARKER = Markup("<!-- agentevals-report -->")
 _COMMENT = "comment.md.j2"
@@ -153,10 +154,10 @@ def list_facts(view: ReportView, limits: Limits) -> Mapping[str, Any]:
         "describe_shown": variants.describe_shown,
         "arm_figures": variants.arm_figures,
         "list_tests": variants.list_tests,
-        "has_worse_answers": pairwise.are_worse(review.suites),
-        "describe_pairwise": pairwise.describe_pairwise,
+        "has_worse_answers": judges.are_worse(review.suites),
+        "describe_pairwise": judges.describe_pairwise,
         "describe_edit": sentences.describe_edit,
-        "describe_judge": describe_judge,
+        "describe_judge": judges.describe_judge,
         "describe_evidence": tests.describe_evidence,
         "describe_gates": tests.describe_gates,
         "describe_score": tests.describe_score,
@@ -215,3 +216,48 @@ def _invalid_files(errors: Sequence[Diagnostic]) -> str:
     others = dict.fromkeys(error.location.path for error in errors if not is_of_suite(error))
     where = ["in suites that the change affects"] if any(map(is_of_suite, errors)) else []
     return joined(where + [f"in `{path}`" for path in others])
+
+
+#: How long a proposed quarantine lasts.
+_DURATION = timedelta(days=14)
+#: The groups of tests that are proposed, with the beginning of the reason.
+_REASONS = {"flaky": "flaky", "stillFailing": "fails on the base, too"}
+#: Characters of the id of a test, above which none is proposed.
+_LONGEST_ID = 200
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The `text` of `.agentevals.yaml` with entries for the first of so many `tests`."""
+
+    text: str
+    tests: int
+
+
+def propose_quarantine(view: ReportView, limit: int) -> Proposal | None:
+    """Entries for the flaky and the known failures, at most `limit` tests, by the suite and the
+    reason; None without such a test or the time of the run. The author of the pull request owns
+    them."""
+    time = parse_time(view.review.run.time)
+    reasons = {
+        (listed.suite, listed.comparison.id): reason
+        for group, reason in _REASONS.items()
+        for listed in view.groups[group]
+    }
+    entries: dict[tuple[str, str], list[str]] = {}
+    for (suite, test), reason in list(reasons.items())[:limit]:
+        if len(test) <= _LONGEST_ID:
+            entries.setdefault((suite, reason), []).append(literal(test))
+    if not time or not entries:
+        return None
+    quarantine = [
+        {
+            "tests": tests,
+            "suites": [literal(suite)],
+            "owner": f"@{view.links.author or 'you'}",
+            "reason": f"{reason}; write here what will repair it",
+            "expires": (time + _DURATION).date(),
+        }
+        for (suite, reason), tests in entries.items()
+    ]
+    return Proposal(write_yaml({"quarantine": quarantine}, in_ascii=True), len(reasons))

@@ -22,10 +22,9 @@ from agentevals_action.reports.terminal.lines import (
     print_table,
     rich_console,
 )
-from agentevals_action.reports.view.advisory import describe_judge
 from agentevals_action.reports.view.groups import GROUPS
+from agentevals_action.reports.view.judges import describe_judge, describe_pairwise
 from agentevals_action.reports.view.models import ReportedTest, ReportView, same_errors
-from agentevals_action.reports.view.pairwise import describe_pairwise
 from agentevals_action.reports.view.sentences import describe_change, headline, verdicts
 from agentevals_action.reports.view.suite_table import suite_table
 

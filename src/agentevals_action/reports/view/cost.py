@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from agentevals_action.formatting import cost, plural, step
 from agentevals_action.model.comparison import Review
 from agentevals_action.model.result import SampleResult, SuiteSummary, TestResult
-from agentevals_action.model.usage import Spending, total_spending
+from agentevals_action.model.trace import Spending, total_spending
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from urllib.parse import quote
 from agentevals_action.model.comparison import ChangeKind, Review, TestComparison
 from agentevals_action.model.result import ErrorInfo, TestResult
 from agentevals_action.model.run import Edit
-from agentevals_action.model.usage import Spending
-from agentevals_action.reports.view.advisory import AdvisoryJudge, advisory_judges
+from agentevals_action.model.trace import Spending
+from agentevals_action.reports.view.judges import AdvisoryJudge, advisory_judges
 
 _LONGEST_URL = 500  # characters; a longer URL is left out
 

@@ -20,8 +20,8 @@ from agentevals_action.model.run import Edit, EditKind
 from agentevals_action.reports.view import confirmation
 from agentevals_action.reports.view.confirmation import change_word
 from agentevals_action.reports.view.groups import GROUPS
+from agentevals_action.reports.view.judges import worse_answers
 from agentevals_action.reports.view.models import ReportView
-from agentevals_action.reports.view.pairwise import worse_answers
 
 #: Reasons that fit into the sentence.
 REASONS_IN_SENTENCE = 3

@@ -25,7 +25,7 @@ from agentevals_action.model.comparison import (
 )
 from agentevals_action.model.result import SuiteSummary
 from agentevals_action.model.run import Figure
-from agentevals_action.model.usage import total
+from agentevals_action.model.trace import total
 from agentevals_action.reports.view.build import rank, worst_first
 from agentevals_action.reports.view.cost import agent_cost, compare_costs
 from agentevals_action.reports.view.groups import is_accepted

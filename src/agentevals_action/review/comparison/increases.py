@@ -122,15 +122,6 @@ def _decide(
     return (Outcome.PASSED if is_known else Outcome.INCONCLUSIVE), ""
 
 
-def needs_confirmation(found: Increase, *, is_part: bool) -> bool:
-    """Whether both sides are sampled again: it is, or may be, shown that the figure rose. A part of
-    the tests does not decide that, and needs the samples if it rose by more in this part."""
-    first = found.first
-    if first is None:
-        return False
-    return first.exceeds is not False or (is_part and first.low is not None)
-
-
 def read_figure(sample: SampleResult, figure: Figure) -> float | None:
     """The cost of an attempt in US dollars, or its duration in milliseconds; None if unknown."""
     trace = sample.trace_summary

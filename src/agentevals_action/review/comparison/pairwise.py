@@ -72,13 +72,6 @@ def _undecided(suite: SuiteComparison, policy: Policy) -> tuple[PairwiseComparis
     return (replace(none, outcome=Outcome.INCONCLUSIVE, problem=why),)
 
 
-def needs_confirmation(found: PairwiseComparison, *, is_part: bool) -> bool:
-    """Whether fresh answers are compared: head's are worse and must not be. A part of the tests
-    does not decide that, and needs them if head's are worse in more pairs than better."""
-    is_worse = found.finding == "worse" or (is_part and found.losses > found.wins)
-    return found.outcome is not None and is_worse
-
-
 def compare_pairs(rows: Iterable[TestResult]) -> Sequence[PairwiseComparison]:
     """The comparisons by each pairwise evaluator of a suite, from the results of head."""
     first, fresh = (defaultdict[str, list[tuple[TestResult, EvaluatorResult]]](list) for _ in "12")

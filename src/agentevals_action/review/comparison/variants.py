@@ -183,15 +183,6 @@ def compare_arms(tests: Sequence[Arms], level: float) -> ArmDifference | None:
     )
 
 
-def needs_confirmation(found: VariantComparison, *, is_part: bool) -> bool:
-    """Whether both arms are sampled again: the suite must not be worse and is. A part of the tests
-    does not decide that, and needs the samples if it is worse in this part."""
-    first = found.first
-    if first is None or found.run.variant.must != "not-hurt":
-        return False
-    return first.hurts or (is_part and first.declared < first.variant)
-
-
 def _decided(found: VariantComparison, policy: Policy, level: float) -> VariantComparison:
     """With the outcome of its condition. `level` is that of the confirmation."""
     fresh = found.fresh and replace(found.fresh, level=level)

@@ -12,8 +12,12 @@ from pathlib import Path
 from agentevals_action.errors import AttemptError, GitError, InvalidInput
 from agentevals_action.judges.calibration_file import parse_calibration, read_calibration
 from agentevals_action.model.diagnostic import Diagnostic, Location
-from agentevals_action.model.judge import CALIBRATION_FILE
-from agentevals_action.model.judge_rule import ALL_DECIDE, CALIBRATION_ADVICE, JudgeRule
+from agentevals_action.model.judge import (
+    ALL_DECIDE,
+    CALIBRATION_ADVICE,
+    CALIBRATION_FILE,
+    JudgeRule,
+)
 from agentevals_action.model.quarantine import FILE, Quarantines
 from agentevals_action.model.run import CommentTemplate
 from agentevals_action.reports.markdown import texts as markdown

@@ -13,7 +13,7 @@ from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.secrets import keeping_secrets
-from agentevals_action.model.judge_rule import JudgeRule
+from agentevals_action.model.judge import JudgeRule
 from agentevals_action.model.result import Key, TestResult
 from agentevals_action.model.run import Level, Run, RunSuite, RunVariant, SuiteEdits, notes
 from agentevals_action.model.suite import Suite
@@ -30,9 +30,14 @@ from agentevals_action.review.inputs.base_rules import (
 )
 from agentevals_action.review.inputs.base_tree import Base
 from agentevals_action.review.inputs.changed_files import Head, read_change
-from agentevals_action.review.inputs.missing_fixtures import leave_out_unusable
 from agentevals_action.review.inputs.notices import find_notices
-from agentevals_action.review.inputs.plan import Plan, find_plan, part_of_shard, select_tests
+from agentevals_action.review.inputs.plan import (
+    Plan,
+    find_plan,
+    leave_out_unusable,
+    part_of_shard,
+    select_tests,
+)
 from agentevals_action.review.inputs.request import ReviewRequest, Suites
 from agentevals_action.review.inputs.selection import Change, select_suites
 from agentevals_action.runners.suites import files_of_all, load_suites

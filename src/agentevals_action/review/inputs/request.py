@@ -10,7 +10,7 @@ from agentevals_action.errors import InvalidInput, OutputError
 from agentevals_action.formatting import join_choices
 from agentevals_action.github.base import Host
 from agentevals_action.model.job import Job
-from agentevals_action.model.judge_rule import JudgeRule
+from agentevals_action.model.judge import JudgeRule
 from agentevals_action.model.result import Fingerprint, Key, TestResult
 from agentevals_action.model.run import Level, Policy
 from agentevals_action.model.suite import BrokenSuite, Suite, Test

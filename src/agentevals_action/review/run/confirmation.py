@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.execution.executor import run_at_once
 from agentevals_action.model.baseline import SAME_SERVICE
 from agentevals_action.model.comparison import Finding
 from agentevals_action.model.result import ErrorInfo, Key, SampleResult, TestResult
@@ -226,11 +227,7 @@ async def sample_again(
         on_settled()
         return fresh
 
-    async with asyncio.TaskGroup() as tasks:
-        running = {
-            key: tasks.create_task(sample_test(key)) for key in dict.fromkeys((*by_key, *blocking))
-        }
-    return {key: task.result() for key, task in running.items()}
+    return await run_at_once(sample_test, dict.fromkeys((*by_key, *blocking)))
 
 
 async def _sample_suspect(

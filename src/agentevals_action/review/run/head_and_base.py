@@ -1,6 +1,5 @@
 """Runs the suites of head, and those of base that have no stored results."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
@@ -9,7 +8,13 @@ from datetime import UTC, datetime
 
 from agentevals_action.baselines.stored import describe_origin
 from agentevals_action.errors import OutputError
-from agentevals_action.execution.executor import Emit, Event, SuiteExecutor, SuiteResults
+from agentevals_action.execution.executor import (
+    Emit,
+    Event,
+    SuiteExecutor,
+    SuiteResults,
+    run_at_once,
+)
 from agentevals_action.model.baseline import BaseResults, BaseSuite
 from agentevals_action.model.path_patterns import selected_name
 from agentevals_action.model.result import SKIPPED, ErrorInfo, Key, TestResult
@@ -41,12 +46,10 @@ async def run_head(
 
     kept = by_suite(inputs.kept)
     with closing(writer) if writer else nullcontext():
-        async with asyncio.TaskGroup() as tasks:
-            running = {
-                path: tasks.create_task(executors.of(suite).run(emit, kept.get(path, ())))
-                for path, suite in inputs.part.head.items()
-            }
-    return {path: task.result() for path, task in running.items()}
+        suites = inputs.part.head
+        return await run_at_once(
+            lambda path: executors.of(suites[path]).run(emit, kept.get(path, ())), suites
+        )
 
 
 def head_rows(
@@ -119,16 +122,12 @@ async def run_base(
     def emit(event: Event) -> None:
         progress.handle("base", event)
 
-    async with asyncio.TaskGroup() as tasks:
-        running = {
-            path: tasks.create_task(
-                _run_suite_of_base(inputs, executors, path, stored.info.commit, emit)
-            )
-            for path in paths
-        }
+    results = await run_at_once(
+        lambda path: _run_suite_of_base(inputs, executors, path, stored.info.commit, emit), paths
+    )
     suites, rows = dict(stored.suites), dict(stored.rows)
-    for path, task in running.items():
-        suites[path], rows[path] = task.result()
+    for path, found in results.items():
+        suites[path], rows[path] = found
     return _with_common_facts(replace(stored, suites=suites, rows=rows))
 
 

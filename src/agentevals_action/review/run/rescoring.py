@@ -1,11 +1,11 @@
 """Answers that are scored again because the change edits evaluators: those of base by head's, those
 of head by base's."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.execution.executor import run_at_once
 from agentevals_action.model.result import ErrorInfo, EvaluatorResult, Key, TestResult
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.build import test_result, without_cost
@@ -78,8 +78,8 @@ async def _rescore(
     suite cannot be prepared for its programs."""
     tests = {path: {test.id: test for test in suites[path].tests} for path, _ in rows}
 
-    async def rescore(key: Key, row: TestResult) -> TestResult:
-        suite, test = suites[key[0]], tests[key[0]][key[1]]
+    async def rescore(key: Key) -> TestResult:
+        row, suite, test = rows[key], suites[key[0]], tests[key[0]][key[1]]
         try:
             samples = await executors.of(suite).score(test.id, row.samples)
         except AttemptError as error:
@@ -88,9 +88,7 @@ async def _rescore(
         scored = test_result(suite, test, samples, row.duration_ms, fingerprint)
         return without_secrets(replace(scored, timestamp=row.timestamp, eval_path=row.eval_path))
 
-    async with asyncio.TaskGroup() as tasks:
-        running = {key: tasks.create_task(rescore(key, row)) for key, row in rows.items()}
-    return {key: task.result() for key, task in running.items()}
+    return await run_at_once(rescore, rows)
 
 
 def _failed(row: TestResult, kind: str, reason: str) -> TestResult:

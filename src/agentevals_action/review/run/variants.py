@@ -1,18 +1,18 @@
 """Runs the variants of head that have no stored results, and samples both arms again where the
 suite as declared is worse and must not be."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from agentevals_action.errors import AttemptError
+from agentevals_action.execution.executor import run_at_once
 from agentevals_action.model.result import SampleResult, TestResult
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.usage import total_spending
+from agentevals_action.model.trace import total_spending
 from agentevals_action.reports.terminal.progress import Progress
 from agentevals_action.results.build import extended
-from agentevals_action.review.comparison.variants import compare_variant, needs_confirmation
+from agentevals_action.review.comparison.variants import compare_variant
 from agentevals_action.review.inputs.inputs import ReviewInputs
 from agentevals_action.review.run.head_and_base import Rows, by_suite
 from agentevals_action.runners.executor import Executors
@@ -28,11 +28,12 @@ async def run_variants(
     """The results of the variants, in the order of their suites: those that are `stored`, and those
     that run now; with the fresh samples of a confirmation."""
     arms, declared = inputs.part.arms, by_suite(head)
-    async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(_run(arm, executors, stored, progress)) for arm in arms]
+    results = await run_at_once(
+        lambda number: _run(arms[number], executors, stored, progress), range(len(arms))
+    )
     found: list[TestResult] = []
-    for arm, task in zip(arms, running, strict=True):
-        rows = task.result()
+    for number, rows in results.items():
+        arm = arms[number]
         suspects = _find_suspects(inputs, arm, declared.get(arm.path, {}), rows)
         fresh = await _sample_again(inputs, executors, arm, suspects, rows, progress)
         found += {**rows, **fresh}.values()
@@ -59,7 +60,7 @@ def _find_suspects(
     suite = next(each for each in inputs.facts.suites if each.path == arm.path)
     run = next(each for each in suite.variants if each.variant.name == arm.variant)
     compared = compare_variant(run, head, rows, settings.alpha)
-    if not settings.confirm or not needs_confirmation(compared, is_part=bool(settings.shard)):
+    if not settings.confirm or not compared.needs_confirmation(is_part=bool(settings.shard)):
         return ()
     return [test.id for test in compared.tests if test.passes is not None]
 
@@ -96,6 +97,4 @@ async def _sample_again(
 
     if tests:
         progress.confirm(len(tests), 0, 0, subject)
-    async with asyncio.TaskGroup() as group:
-        running = {name: group.create_task(sample(name)) for name in tests}
-    return {name: task.result() for name, task in running.items()}
+    return await run_at_once(sample, tests)

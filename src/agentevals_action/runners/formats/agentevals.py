@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from agentevals_action.model.result import Record, Verdict
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Usage
 from agentevals_action.runners.formats.base import (
     Amount,
     Count,

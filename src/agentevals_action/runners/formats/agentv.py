@@ -10,7 +10,7 @@ from pydantic import AliasPath, Field
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Usage
 from agentevals_action.runners.formats.base import (
     Amount,
     Check,

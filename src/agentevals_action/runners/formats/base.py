@@ -12,7 +12,7 @@ from pydantic import AliasPath, Field
 from agentevals_action.formatting import cut
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Usage
 from agentevals_action.suites.documents.diagnostics import Unreadable
 from agentevals_action.suites.documents.yaml_reader import read_yaml
 from agentevals_action.system.files.regular_files import read_resolved

@@ -13,7 +13,7 @@ from agentevals_action.formatting import list_paths
 from agentevals_action.model.diagnostic import Location
 from agentevals_action.model.result import Record
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.usage import Usage, total
+from agentevals_action.model.trace import Usage, total
 from agentevals_action.runners.formats.base import (
     Amount,
     Check,

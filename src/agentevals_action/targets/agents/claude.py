@@ -16,8 +16,7 @@ from typing import ClassVar
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
 from agentevals_action.model.tools import ToolAccess
-from agentevals_action.model.trace import Trace, list_calls
-from agentevals_action.model.usage import Usage, total
+from agentevals_action.model.trace import Trace, Usage, list_calls, total
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event
 from agentevals_action.targets.agents.headless import AgentTarget, Command

@@ -18,8 +18,7 @@ from pydantic import Field
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.tools import TOKEN_VARIABLE, ToolAccess
-from agentevals_action.model.trace import Trace, list_calls
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage, list_calls
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event
 from agentevals_action.targets.agents.headless import AgentTarget, Command

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 from agentevals_action.errors import AttemptError, TransientError
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.tools import ToolAccess
-from agentevals_action.model.trace import Trace, list_calls
-from agentevals_action.model.usage import Usage, total
+from agentevals_action.model.trace import Trace, Usage, list_calls, total
 from agentevals_action.targets.agents import events as agent_events
 from agentevals_action.targets.agents.events import Event
 from agentevals_action.targets.agents.headless import AgentTarget, Command

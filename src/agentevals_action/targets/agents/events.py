@@ -15,8 +15,7 @@ from typing import Any
 from agentevals_action.errors import AttemptError, NoCredit, TargetDead, TransientError
 from agentevals_action.formatting import cut_line
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import list_calls
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Usage, list_calls
 from agentevals_action.system.redaction import redact
 from agentevals_action.targets.dialects import blocks
 from agentevals_action.targets.dialects.blocks import ToolResult

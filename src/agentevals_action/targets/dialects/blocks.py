@@ -16,8 +16,7 @@ from itertools import zip_longest
 from typing import Any
 
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import Trace, list_calls
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage, list_calls
 from agentevals_action.validation.json_values import as_object, decode_json
 
 Item = Mapping[str, Any]

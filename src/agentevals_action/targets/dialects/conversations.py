@@ -7,8 +7,7 @@ from typing import Any, Protocol
 
 from agentevals_action.formatting import distinct, joined, quoted, shortened
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import Trace, join_text, list_calls
-from agentevals_action.model.usage import total
+from agentevals_action.model.trace import Trace, join_text, list_calls, total
 from agentevals_action.targets.dialects import langchain, messages, pydantic_ai, responses
 from agentevals_action.targets.dialects.blocks import Item, WireMessage
 

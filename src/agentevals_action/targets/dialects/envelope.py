@@ -9,8 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from agentevals_action.formatting import shortened
 from agentevals_action.model.messages import Message, read_message, read_tool_call
-from agentevals_action.model.trace import Trace, list_calls
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage, list_calls
 from agentevals_action.targets.dialects.blocks import objects, read_gemini_parts
 from agentevals_action.targets.dialects.conversations import read_conversation
 from agentevals_action.targets.dialects.usage import read_usage

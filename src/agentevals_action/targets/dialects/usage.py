@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Usage
 from agentevals_action.validation.json_values import as_amount, as_count, as_object, look_up
 
 #: The paths of each count in the formats of OpenAI (chat and Responses), Anthropic, Gemini,

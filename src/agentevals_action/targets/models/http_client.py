@@ -16,8 +16,7 @@ import httpx
 
 from agentevals_action import __version__
 from agentevals_action.errors import AttemptError
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage
 from agentevals_action.system.redaction import redact
 from agentevals_action.targets.models.errors import Service, connection_error, host, refusal
 from agentevals_action.validation.json_values import amount_in, describe_json, parse_json

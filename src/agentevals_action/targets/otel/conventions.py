@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentevals_action.model.messages import Message, Role, ToolCall
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Usage
 from agentevals_action.targets.dialects.blocks import decode_arguments, optional_text, output_text
 from agentevals_action.targets.dialects.usage import reported
 from agentevals_action.targets.otel.spans import Span

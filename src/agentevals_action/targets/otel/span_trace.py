@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message, ToolCall
-from agentevals_action.model.trace import Trace, join_text, list_calls
-from agentevals_action.model.usage import total
+from agentevals_action.model.trace import Trace, join_text, list_calls, total
 from agentevals_action.targets.dialects.conversations import add_answer
 from agentevals_action.targets.otel.conventions import Step, read_step
 from agentevals_action.targets.otel.spans import Span

@@ -13,8 +13,7 @@ import jsonschema
 import pytest
 
 from agentevals_action.model.messages import Block, Message, ToolCall
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage
 from tests.support import cases
 
 _PRINT = "import json, sys; print(json.dumps({'score': 1, 'details': json.load(sys.stdin)}))"

@@ -11,8 +11,7 @@ import pytest
 from agentevals_action.evaluators import base
 from agentevals_action.model.messages import Message, ToolCall
 from agentevals_action.model.result import EvaluatorResult
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage
 from agentevals_action.system.files.paths import Folder
 from tests.support import cases
 

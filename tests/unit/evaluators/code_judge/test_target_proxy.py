@@ -15,8 +15,7 @@ from agentevals_action.evaluators.code_judge.target_proxy import MAX_BODY, Targe
 from agentevals_action.model.evaluator import Judges
 from agentevals_action.model.messages import Message
 from agentevals_action.model.result import EvaluatorResult
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage
 from agentevals_action.targets.message_texts import prompt_text
 from tests.support import cases
 

@@ -6,7 +6,7 @@ import pytest
 
 from agentevals_action.model.baseline import BaselineOrigin, BaseSuite
 from agentevals_action.model.comparison import Finding
-from agentevals_action.model.usage import Spending
+from agentevals_action.model.trace import Spending
 from agentevals_action.reports.view.cost import (
     AgentCost,
     compare_costs,

@@ -18,7 +18,6 @@ from agentevals_action.review.comparison.increases import (
     Pair,
     find_increases,
     measure_rise,
-    needs_confirmation,
 )
 from tests.support import results
 
@@ -217,7 +216,7 @@ def test_needs_confirmation__a_part_is_sampled_if_the_figure_rose_in_it() -> Non
         (find(pairs([[1.5]] * 2, [[1.0]] * 2)), (True, True)),
         (find(pairs([[1.0]] * 6, [[None]] * 6)), (False, False)),
     ):
-        assert tuple(needs_confirmation(found, is_part=part) for part in (False, True)) == needed
+        assert tuple(found.needs_confirmation(is_part=part) for part in (False, True)) == needed
 
 
 @pytest.mark.parametrize(

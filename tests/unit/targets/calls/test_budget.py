@@ -2,8 +2,7 @@ import pytest
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.model.messages import Message
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage
 from agentevals_action.targets.calls.budget import Budget
 
 

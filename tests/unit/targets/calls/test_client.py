@@ -10,8 +10,7 @@ import pytest
 
 from agentevals_action.errors import AttemptError, TargetDead
 from agentevals_action.model.target import Price, Provider, ProviderContext, Request, Target
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage
 from agentevals_action.targets.calls.budget import Budget
 from agentevals_action.targets.calls.client import TargetClient
 from agentevals_action.targets.variables import read_variables

@@ -12,8 +12,7 @@ import pytest
 from agentevals_action.errors import InvalidInput
 from agentevals_action.model.messages import Block, Message, ToolCall
 from agentevals_action.model.target import Price
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage
 from agentevals_action.settings import Settings
 from agentevals_action.targets.calls.description import digest
 from agentevals_action.targets.calls.reply_store import (

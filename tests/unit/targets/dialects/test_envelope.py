@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentevals_action.model.messages import Block, Message, ToolCall
-from agentevals_action.model.trace import Trace, list_calls
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Trace, Usage, list_calls
 from agentevals_action.targets.dialects.envelope import read_object, read_reply
 from tests.support import data
 

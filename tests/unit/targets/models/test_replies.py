@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from agentevals_action.model.messages import wire_messages
-from agentevals_action.model.trace import list_calls
-from agentevals_action.model.usage import Usage
+from agentevals_action.model.trace import Usage, list_calls
 from agentevals_action.targets.dialects.usage import read_usage
 from tests.support import data
 from tests.support.model_targets import FORMATS

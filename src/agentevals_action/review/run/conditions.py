@@ -1,15 +1,18 @@
-"""Compares the answers of head with those of base to the same questions, where a suite of head has
-pairwise evaluators; and fresh answers of both, where head's are worse and must not be."""
+"""Conditions on whole suites: the answers of head compared with those of base, and fresh samples of
+both sides where head's answers are worse, or its cost or time rose by more than the limit."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
+from agentevals_action.execution.executor import run_at_once
 from agentevals_action.model.result import ErrorInfo, Key, SampleResult, TestResult
-from agentevals_action.model.usage import total_spending
+from agentevals_action.model.trace import total_spending
 from agentevals_action.reports.terminal.progress import Progress
-from agentevals_action.review.comparison.pairwise import find_comparisons, needs_confirmation
+from agentevals_action.review.comparison.decision_rule import FIRST_SAMPLES, as_head_scores
+from agentevals_action.review.comparison.increases import find_increases, is_replay, is_same_test
+from agentevals_action.review.comparison.pairwise import find_comparisons
 from agentevals_action.review.comparison.waivers import find_quarantine
 from agentevals_action.review.inputs.inputs import ReviewInputs
 from agentevals_action.review.run.confirmation import Sampler, with_both
@@ -39,9 +42,7 @@ async def compare_answers(
         spent = total_spending((head[key].spent, pair.spent))
         return replace(head[key], pairs=(pair,), spent=spent)
 
-    async with asyncio.TaskGroup() as tasks:
-        running = {key: tasks.create_task(compare(key)) for key in pairs}
-    return {**head, **{key: task.result() for key, task in running.items()}}
+    return {**head, **await run_at_once(compare, pairs)}
 
 
 async def confirm_answers(
@@ -71,12 +72,56 @@ async def confirm_answers(
         pairs = (*now.pairs, replace(pair, role="fresh"))
         return replace(now, pairs=pairs, spent=total_spending((now.spent, pair.spent))), before
 
-    async with asyncio.TaskGroup() as tasks:
-        running = {key: tasks.create_task(compare(key)) for key in keys}
-    on_head, on_base = dict(head), dict(base)
-    for key, task in running.items():
-        on_head[key], on_base[key] = task.result()
-    return on_head, on_base
+    return await _replace_rows(compare, keys, head, base)
+
+
+async def confirm_increases(
+    inputs: ReviewInputs, executors: Executors, head: Rows, base: Rows, progress: Progress
+) -> tuple[Rows, Rows]:
+    """The results of both sides with fresh samples of all tests that are compared in a suite whose
+    cost or time rose by more than its limit."""
+    keys, confirm = _find_risen(inputs, head, base), inputs.request.settings.confirm
+    if not keys or not confirm:
+        return head, base
+    subject = "whose suite costs or takes more"
+    sampler = Sampler(inputs, executors, head, base, len(keys), progress, subject)
+
+    async def sample(key: Key) -> tuple[TestResult, TestResult]:
+        taken = await sampler.both(key, min(FIRST_SAMPLES, confirm))
+        return with_both(head[key], base[key], taken)
+
+    return await _replace_rows(sample, keys, head, base)
+
+
+async def _replace_rows(
+    sample: Callable[[Key], Coroutine[Any, Any, tuple[TestResult, TestResult]]],
+    keys: Sequence[Key],
+    head: Rows,
+    base: Rows,
+) -> tuple[Rows, Rows]:
+    """The results of both sides, of which a function gives those of some tests."""
+    found = await run_at_once(sample, keys)
+    on_head, on_base = ({key: row[side] for key, row in found.items()} for side in (0, 1))
+    return {**head, **on_head}, {**base, **on_base}
+
+
+def _find_risen(inputs: ReviewInputs, head: Rows, base: Rows) -> Sequence[Key]:
+    """The tests with results on both sides of the suites whose rise has to be confirmed."""
+    suites, policy = inputs.facts.suites, inputs.request.policy
+    on_base, found = by_suite(base), list[Key]()
+    for path, rows in by_suite(head).items():
+        pairs = {
+            name: (row, as_head_scores(on_base[path][name]))
+            for name, row in rows.items()
+            if name in on_base.get(path, {}) and is_same_test(row, on_base[path][name])
+        }
+        suite = next(each for each in suites if each.path == path)
+        increases = find_increases(suite, pairs.values(), policy, len(suites))
+        is_part = bool(inputs.request.settings.shard)
+        is_suspect = any(each.needs_confirmation(is_part=is_part) for each in increases)
+        if is_suspect and not is_replay(suite, pairs.values()):
+            found += [(path, name) for name in pairs]
+    return found
 
 
 def _find_worse(inputs: ReviewInputs, head: Rows) -> Sequence[Key]:
@@ -95,7 +140,7 @@ def _find_worse(inputs: ReviewInputs, head: Rows) -> Sequence[Key]:
     return [
         row.key
         for own, compared in zip(suites, found, strict=True)
-        if any(needs_confirmation(each, is_part=is_part) for each in compared)
+        if any(each.needs_confirmation(is_part=is_part) for each in compared)
         for row in own
     ]
 

@@ -1,11 +1,12 @@
-"""The judges that decide nothing, and what they would have said."""
+"""What judges say that decide nothing, and what pairwise evaluators say, in words."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agentevals_action.escaping import plain
-from agentevals_action.formatting import counted
-from agentevals_action.model.comparison import Review
+from agentevals_action.formatting import counted, plural
+from agentevals_action.model.comparison import PairwiseComparison, Review, SuiteComparison
 from agentevals_action.model.result import JudgeRecord, by_path
 
 
@@ -61,3 +62,39 @@ def describe_judge(judge: AdvisoryJudge) -> str:
         said += f"; {judge.errored:,} could not be judged"
     of = f" ({models})" if models else ""
     return f"the judge {names}{of} is advisory: {judge.reason}. {said}"
+
+
+def describe_pairwise(found: PairwiseComparison) -> str:
+    """`head's answer is much better in 2 and much worse in 9 of 20 pairs (9 ties, 3 of them flips):
+    worse than base's (p = 0.033)`; with what fresh answers show, and why it decides nothing."""
+    fresh = f"; fresh answers: {describe_pairwise(found.fresh)}" if found.fresh else ""
+    advisory = f"; advisory: {found.advisory}" if found.advisory else ""
+    notes = f" ({counted(found.ties, 'tie')}" if found.ties else ""
+    notes += f", {found.flips} of them {plural(found.flips, 'a flip', 'flips')}" * bool(found.flips)
+    notes += ")" * bool(notes)
+    of = f"much worse in {found.losses} of {counted(found.pairs, 'pair')}{notes}"
+    shown = {
+        "worse": f"worse than base's (p = {found.p_worse:.2g})",
+        "better": f"better than base's (p = {found.p_better:.2g})",
+        "nothing": "no difference shown",
+        "too few pairs": f"with {counted(found.wins + found.losses, 'decisive pair')} nothing "
+        "could be found",
+    }
+    better = f"head's answer is much better in {found.wins}"
+    return f"{better} and {of}: {shown[found.finding]}{fresh}{advisory}"
+
+
+def worse_answers(suites: Iterable[SuiteComparison]) -> str:
+    """`head's answers are worse than base's in 1 suite (advisory)`; empty if in none. Where they
+    decide, the outcome says so."""
+    number = sum(
+        any(each.finding == "worse" and each.outcome is None for each in suite.pairwise)
+        for suite in suites
+    )
+    words = f"head's answers are worse than base's in {counted(number, 'suite')}"
+    return f"{words} (advisory)" if number else ""
+
+
+def are_worse(suites: Iterable[SuiteComparison]) -> bool:
+    """Whether head's answers are worse somewhere, whether this decides or not."""
+    return any(each.finding == "worse" for suite in suites for each in suite.pairwise)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from agentevals_action.model.trace import Trace
-from agentevals_action.model.usage import Spending, Usage, total, total_spending
+from agentevals_action.model.trace import Spending, Trace, Usage, total, total_spending
 
 
 @pytest.mark.parametrize(

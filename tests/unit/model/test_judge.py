@@ -7,8 +7,14 @@ from typing import Any
 
 import pytest
 
-from agentevals_action.model.judge import Calibration, JudgeCalibration
-from agentevals_action.model.judge_rule import ALL_DECIDE, Floor, JudgeRule, read_floor
+from agentevals_action.model.judge import (
+    ALL_DECIDE,
+    Calibration,
+    Floor,
+    JudgeCalibration,
+    JudgeRule,
+    read_floor,
+)
 from agentevals_action.model.result import EvaluatorResult, JudgeRecord
 
 KEY = "a" * 64
