@@ -26,6 +26,7 @@ from playwright.sync_api import sync_playwright
 
 DEMO = Path(__file__).parent / "demo"
 PULL_REQUESTS = {"red": "Friendlier answers", "green": "The day of delivery in JSON"}
+_REVIEW = ("agentevals-action", "review", "--base", "main", "--judge-floor", "specificity:0.7")
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _COLUMNS, _ROWS = 100, 34
 _FRAME = 0.15  # seconds between two pictures of the terminal
@@ -63,7 +64,7 @@ def make(folder: Path) -> None:
         _git(repository, "checkout", "--quiet", "-b", name, "main")
         _git(repository, "apply", str((DEMO / f"{name}.patch").resolve()))
         _commit(repository, title)
-        frames = list(_watch(repository, "agentevals-action", "review", "--base", "main"))
+        frames = list(_watch(repository, *_REVIEW))
         report = repository / "agentevals-report"
         shutil.copy(report / "comment.md", folder / f"{name}.md")
         _picture(_comment_page(folder / f"{name}.md"), folder / f"{name}.png")
