@@ -2,12 +2,10 @@
 `python benchmarks/regressions.py`.
 
 An agent is simulated whose tests pass at known rates, so that what is true is known. Its pull
-requests are decided by the same code as real ones (`--agent draws`, in this process, thousands of
-them), or by the command line with real suites and processes (`--agent cli`, a few dozen, to check
-the whole). Beside each stands what a plain comparison of one run a side says of the same samples,
-and Fisher's exact test with Holm's correction on the same fresh samples. The same `--seed` gives
-the same table. `--plot` draws the pictures of the README anew, which needs the optional group
-`bench`."""
+requests are decided by the same code as real ones, in this process, thousands of them. Beside each stands what a plain comparison of one run a side says of the same samples, and
+Fisher's exact test with Holm's correction on the same fresh samples. The same `--seed` gives the
+same table. `regressions_cli.py` has a few dozen of the command line, to check the whole,
+`regressions_plots.py` the pictures."""
 
 import argparse
 import math
@@ -16,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from random import Random
 
 import simulated_runner
@@ -27,7 +24,6 @@ from agentevals_action.model.result import GateRecord, SampleResult
 from agentevals_action.results.summary import interval
 from agentevals_action.review.comparison.decision_rule import MIN_HISTORY
 
-IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 HOLDS, SLIPS = SampleResult(score=1.0, verdict="pass"), SampleResult(score=0.0, verdict="fail")
 GATE = GateRecord(name="gate", path="suite", line=1)
 GATE_FAILS = replace(SLIPS, gates_failed=(GATE.name,))
@@ -233,39 +229,26 @@ def with_interval(count: int, trials: int) -> str:
     return f"{count / trials:.1%} ({low:.1%}–{high:.1%})"
 
 
-def main() -> None:
+def read_options(description: str | None, pull_requests: int) -> argparse.Namespace:
+    """The options of the command line, with the default number of pull requests of each kind."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--agent",
-        choices=("draws", "cli"),
-        default="draws",
-        help="who answers (default: %(default)s)",
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
         "--pull-requests",
         type=int,
-        help="how many of each kind (default: 1000 draws, 500 for a point of a picture, 30 of the command line)",
+        default=pull_requests,
+        help="how many of each kind (default: %(default)s)",
     )
     parser.add_argument(
         "--seed", type=int, default=1, help="the same gives the same (default: %(default)s)"
     )
-    parser.add_argument(
-        "--plot", action="store_true", help="draw the pictures anew instead of the table"
-    )
-    given = parser.parse_args()
-    if given.plot:
-        import regressions_plots
+    return parser.parse_args()
 
-        regressions_plots.draw(IMAGES, given.pull_requests or 500, given.seed)
-    elif given.agent == "cli":
-        import regressions_cli
 
-        print(regressions_cli.table(given.pull_requests or 30, given.seed))
-    else:
-        wanted = scenarios()
-        print(table(wanted, all_measured(wanted, given.pull_requests or 1000, given.seed)))
+def main() -> None:
+    options, wanted = read_options(__doc__, 1000), scenarios()
+    print(table(wanted, all_measured(wanted, options.pull_requests, options.seed)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""`regressions.py --agent cli`: the whole of it, with repositories, the command line, and `cli`
-targets that draw by a seed."""
+"""`regressions.py` with repositories, the command line, and `cli` targets that draw by a seed:
+`python benchmarks/regressions_cli.py`."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regressions import with_interval
+from regressions import read_options, with_interval
 
 from agentevals_action.model.result import TestResult
 from agentevals_action.results.build import extended
@@ -171,3 +171,8 @@ def read(path: Path) -> dict[str, TestResult]:
 def first(result: TestResult) -> TestResult:
     """The result as it was before confirmation: that of its first sample alone."""
     return extended(replace(result, samples=()), result.samples[:1])
+
+
+if __name__ == "__main__":
+    given = read_options(__doc__, 30)
+    print(table(given.pull_requests, given.seed))

@@ -1,5 +1,6 @@
 """The pictures of `regressions.py`: false blocks, power, and what confirmation costs. They read on
-light pages and on dark ones."""
+light pages and on dark ones. `python benchmarks/regressions_plots.py` draws them into
+`docs/images`; it needs `pip install '.[bench]'`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from regressions import ALPHA, TESTS, Measured, Scenario, all_measured
+from regressions import ALPHA, TESTS, Measured, Scenario, all_measured, read_options
 
 mpl.use("svg")
 from matplotlib import pyplot as plt
@@ -195,3 +196,9 @@ def draw_power(path: Path, measured: Sequence[Measured]) -> None:
 
 def as_shares(axis: Any) -> None:
     axis.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+
+
+if __name__ == "__main__":
+    given = read_options(__doc__, 500)
+    images = Path(__file__).resolve().parents[1] / "docs" / "images"
+    draw(images, given.pull_requests, given.seed)
