@@ -30,7 +30,7 @@ async def publish(
     view: ReportView, page: bytes, settings: Settings, host: Host
 ) -> tuple[ReportView, Published]:
     """Uploads the report page, then writes the check, then the comment. The page is first, because
-    the others link to it. What the host refused is in the texts that are written after that."""
+    the others link to it. Texts that are written later state what the host refused."""
     report_url = await host.upload_report(page)
     view = replace(view, links=replace(view.links, report_url=report_url))
     shown, left = await asyncio.to_thread(annotations, view, settings.annotation_limit)
@@ -105,9 +105,9 @@ async def store_results(
     arms = [
         test.variant
         for suite in review.suites
-        for found in suite.variants
-        for test in found.tests
-        if test.variant and test.id not in found.run.stored
+        for comparison in suite.variants
+        for test in comparison.tests
+        if test.variant and test.id not in comparison.run.stored
     ]
     now, suites = datetime.now(UTC), {(row.eval_path, row.variant) for row in (*results, *arms)}
     name, shown = file_name(now, job.head_sha, run_id), badge(results, review.decision.outcome, now)

@@ -56,10 +56,10 @@ def compare(results: RunResults) -> Review:
 
 def _by_path(rows: Iterable[TestResult]) -> defaultdict[str, dict[str, TestResult]]:
     """The rows of a side by the suite's path there, and then by the test's id."""
-    found: defaultdict[str, dict[str, TestResult]] = defaultdict(dict)
+    rows_by_path: defaultdict[str, dict[str, TestResult]] = defaultdict(dict)
     for row in rows:
-        found[row.eval_path][row.eval_id] = row
-    return found
+        rows_by_path[row.eval_path][row.eval_id] = row
+    return rows_by_path
 
 
 def _missing_row(suite: RunSuite, test: str) -> TestResult:
@@ -79,9 +79,9 @@ def _missing_row(suite: RunSuite, test: str) -> TestResult:
 def _find_evidence(
     policy: Policy, head: RowsBySuite, base: RowsBySuite
 ) -> Mapping[str, Mapping[str, Evidence]]:
-    """The evidence about the suspects, by suite and test id. One without fresh samples is
-    deterministic, or `confirm` is 0: it is certain."""
-    found: defaultdict[str, dict[str, Evidence]] = defaultdict(dict)
+    """The evidence about the suspects, by suite and test id. Evidence without fresh samples is
+    certain: the suspect is deterministic, or `confirm` is 0."""
+    by_suite: defaultdict[str, dict[str, Evidence]] = defaultdict(dict)
     suspects = find_suspects(head, base)
     fresh = {
         suspect.key: samples
@@ -94,16 +94,16 @@ def _find_evidence(
     for suspect in suspects:
         samples = fresh.get(suspect.key)
         evidence = assess(suspect, samples, plan, priors) if samples else _certain_evidence(suspect)
-        found[suspect.suite][suspect.head.eval_id] = evidence
-    return found
+        by_suite[suspect.suite][suspect.head.eval_id] = evidence
+    return by_suite
 
 
 def _fresh_samples(suspect: Suspect, head: RowsBySuite, base: RowsBySuite) -> FreshSamples:
     """The samples of the confirmation, and why some are missing."""
     path, test = suspect.key
-    now, before = head[path][test], as_head_scores(base[path][test])
+    on_head, on_base = head[path][test], as_head_scores(base[path][test])
     return FreshSamples(
-        now.fresh_samples, before.fresh_samples, now.unconfirmed, before.unconfirmed
+        on_head.fresh_samples, on_base.fresh_samples, on_head.unconfirmed, on_base.unconfirmed
     )
 
 
@@ -125,7 +125,7 @@ def _decide(
     suites = with_variants(suites, variants, run.policy)
     suites = with_pairwise(suites, run.policy)
     suites = with_increases(suites, run.policy)
-    # Of two files, one may have another suite.
+    # If two results files are compared, a suite may be in the file of base alone.
     decision = gate.decide(run, [suite for suite in suites if suite.head])
     if run.claims or decision.conclusion == gate.ACTION_REQUIRED:
         who = "a person with write access who has read the change can"

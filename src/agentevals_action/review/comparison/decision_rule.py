@@ -38,7 +38,7 @@ class Requirement:
     gates: frozenset[str]
 
     def holds_in(self, sample: SampleResult) -> bool | None:
-        """Whether a sample keeps it. None for a sample that could not be scored."""
+        """Whether a sample keeps the requirement. None for a sample that could not be scored."""
         if sample.verdict is None:
             return None
         return RANK[sample.verdict] >= RANK[self.verdict] and self.gates.isdisjoint(
@@ -46,7 +46,7 @@ class Requirement:
         )
 
     def count(self, samples: Iterable[SampleResult]) -> Counts:
-        """How many of the scored samples keep it."""
+        """How many of the scored samples keep the requirement."""
         scored = [held for sample in samples if (held := self.holds_in(sample)) is not None]
         return Counts(sum(scored), len(scored))
 
@@ -138,17 +138,17 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True)
-class Known:
-    """The samples of one suspect: those of base, and the fresh ones of head. If base can be sampled
-    again (`base_open`), its fresh samples replace `base`, because the old ones took part in raising
-    the suspicion."""
+class SuspectSamples:
+    """The samples of one suspect: of base, and the fresh samples of head. If base can be sampled
+    again (`base_open`), fresh samples replace `base`, because its earlier samples took part in
+    raising the suspicion."""
 
     base: Counts
     head: Counts = NOTHING
     base_open: bool = False
 
 
-def next_step(plan: ConfirmationPlan, prior: Prior, known: Known) -> Step | Finding:
+def next_step(plan: ConfirmationPlan, prior: Prior, samples: SuspectSamples) -> Step | Finding:
     """The next step for a suspect, or what its samples show.
 
     The fresh samples of head are compared with what is expected if nothing has changed. In that
@@ -156,12 +156,12 @@ def next_step(plan: ConfirmationPlan, prior: Prior, known: Known) -> Step | Find
     number of failures that makes a regression depends on these counts and the horizon only, so that
     stopping early does not add false regressions.
     """
-    head, base = known.head, known.base
+    head, base = samples.head, samples.base
     if head.trials < min(FIRST_SAMPLES, plan.horizon):
         return Step.SAMPLE_HEAD
     if head.failures == 0:
         return Finding.CLEARED
-    if base.trials < MIN_HISTORY and known.base_open:
+    if base.trials < MIN_HISTORY and samples.base_open:
         return Step.SAMPLE_BASE
     left, needed = plan.horizon - head.trials, None
     if plan.level is not None:
@@ -170,7 +170,7 @@ def next_step(plan: ConfirmationPlan, prior: Prior, known: Known) -> Step | Find
         return Finding.REGRESSED
     takes_all = plan.level is None and left > 0
     can_decide = needed is not None and head.failures + left >= needed
-    # Undecided, it would be inconclusive (`TestComparison.is_unproven`): one success avoids that.
+    # An undecided test is inconclusive without a success (`TestComparison.is_unproven`).
     can_succeed = needed is None and left and not head.successes and not base.failures
     if can_decide or can_succeed or takes_all:
         return Step.SAMPLE_HEAD
@@ -179,8 +179,8 @@ def next_step(plan: ConfirmationPlan, prior: Prior, known: Known) -> Step | Find
 
 @dataclass(frozen=True)
 class FreshSamples:
-    """The fresh samples of a test. `problem` states why some of head are missing, `base_problem`
-    why some of base are."""
+    """The fresh samples of a test. `problem` states why samples of head are missing,
+    `base_problem` why samples of base are."""
 
     head: tuple[SampleResult, ...] = ()
     base: tuple[SampleResult, ...] = ()
@@ -190,15 +190,15 @@ class FreshSamples:
 
 def weigh(
     suspect: Suspect, fresh: FreshSamples, base_open: bool = False
-) -> tuple[Requirement, Known]:
-    """The requirement, and the samples by it. Fresh samples of base replace its earlier ones if
-    they are enough. Base's samples alone determine the requirement, so that head has no influence
-    on it."""
+) -> tuple[Requirement, SuspectSamples]:
+    """The requirement, and the samples counted by it. Fresh samples of base replace earlier samples
+    if they are enough. Base's samples alone determine the requirement: head has no influence."""
     history: Sequence[SampleResult] = fresh.base
     if suspect.requirement.count(history).trials < MIN_HISTORY:
         history = (*suspect.base.samples, *history)
     requirement = steadiest(suspect.requirement, suspect.head, history)
-    return requirement, Known(requirement.count(history), requirement.count(fresh.head), base_open)
+    base, head = map(requirement.count, (history, fresh.head))
+    return requirement, SuspectSamples(base, head, base_open)
 
 
 def compute_priors(bases: RowsBySuite) -> Priors:
@@ -218,22 +218,22 @@ def assess(
     suspect: Suspect, fresh: FreshSamples, plan: ConfirmationPlan, priors: Priors
 ) -> Evidence:
     """The evidence of the fresh samples; `plan` has a level."""
-    requirement, known = weigh(suspect, fresh)
-    prior, history = priors(suspect.suite, requirement.verdict), known.base + SUSPICION
-    found = next_step(plan, prior, known)
+    requirement, samples = weigh(suspect, fresh)
+    prior, history = priors(suspect.suite, requirement.verdict), samples.base + SUSPICION
+    finding = next_step(plan, prior, samples)
     # Samples that could have decided it are missing: an error, not a result.
-    is_incomplete = fresh.problem or (found is Finding.UNDECIDED and fresh.base_problem)
-    if is_incomplete or isinstance(found, Step):
-        found = Finding.ERROR
+    is_incomplete = fresh.problem or (finding is Finding.UNDECIDED and fresh.base_problem)
+    if is_incomplete or isinstance(finding, Step):
+        finding = Finding.ERROR
     needed = chance = None
     if plan.level is not None:
         needed = failures_needed(history, prior, plan.horizon, plan.level)
-    if known.head.trials:
-        chance = tail(history, prior, known.head.trials, known.head.failures)
+    if samples.head.trials:
+        chance = tail(history, prior, samples.head.trials, samples.head.failures)
     return Evidence(
-        finding=found,
-        base=known.base,
-        head=known.head,
+        finding=finding,
+        base=samples.base,
+        head=samples.head,
         base_samples=fresh.base,
         needed=needed,
         chance=chance,
@@ -242,9 +242,9 @@ def assess(
 
 
 def require_decidable(samples: int, horizon: int, alpha: float) -> None:
-    """Raises InvalidInput if no regression could be confirmed, because such settings would let
-    every change pass: not even that of the only test of a suite, which holds in all samples of base
-    and in no fresh one of head. The inputs are `samples`, `confirm` and `alpha`."""
+    """Raises InvalidInput if the settings can confirm no regression, and would let every change
+    pass: not even that of the only test of a suite, which passes in all samples of base and in no
+    fresh sample of head. The inputs are `samples`, `confirm` and `alpha`."""
     base = max(samples, MIN_HISTORY)
     history = Counts(base, base) + SUSPICION
     prior = fit_prior([Counts(samples, samples)])

@@ -41,7 +41,7 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     errors = [*run.sentences(Level.REFUSED), *_invalid(run.diagnostics(Level.ERROR))]
     failed = [*_failures(policy, tests), *_pass_rate(policy, counting), *_pass_all(run, tests)]
     of_suites = (_conditions, _increases, _pairs)
-    conditions = [each for found in of_suites for each in found(suites, Outcome.FAILED)]
+    conditions = [reason for find in of_suites for reason in find(suites, Outcome.FAILED)]
     failed += [] if "never" in policy.fail_on else conditions
     # A test that blocks is counted once: it does not make the outcome unknown too.
     others = [
@@ -51,8 +51,8 @@ def decide(run: Run, suites: Sequence[SuiteComparison]) -> Decision:
     unknown = [*_unscored(others), *_unknown_base(policy, others, run.baseline)]
     unknown += [*_unproven(policy, others), *_lost_judges(policy, others)]
     unknown += run.sentences(Level.PROBLEM)
-    for found in of_suites:
-        unknown += found(suites, Outcome.INCONCLUSIVE)
+    for find in of_suites:
+        unknown += find(suites, Outcome.INCONCLUSIVE)
     if run.suites and not suites:
         unknown.append("no test of head has a result")
     reasons = (*errors, *failed, *unknown)
@@ -90,7 +90,7 @@ def _inconclusive(policy: Policy, reasons: Sequence[str]) -> Decision:
 
 
 def _invalid(diagnostics: Sequence[Diagnostic]) -> Iterable[str]:
-    others = Counter(found.location.path for found in diagnostics if not is_of_suite(found))
+    others = Counter(error.location.path for error in diagnostics if not is_of_suite(error))
     if in_suites := len(diagnostics) - others.total():
         yield counted(in_suites, "error", "in suites that the change affects")
     for path, number in others.items():
@@ -98,7 +98,7 @@ def _invalid(diagnostics: Sequence[Diagnostic]) -> Iterable[str]:
 
 
 def _failures(policy: Policy, tests: Sequence[TestComparison]) -> Iterable[str]:
-    """Numbers of tests that block, no test in two of them."""
+    """The numbers of tests that block, by reason; each test is in one number."""
     gates, regressions = "gates" in policy.fail_on, "regressions" in policy.fail_on
     worse = describe_worse(tests, gates, regressions)
     yield from worse
@@ -119,17 +119,17 @@ def _blocks(policy: Policy, test: TestComparison) -> bool:
 
 def _conditions(suites: Sequence[SuiteComparison], outcome: Outcome) -> Iterable[str]:
     """The conditions (`must`) of variants with this outcome."""
-    for path, found in (
-        (name_suite(suite.path), each) for suite in suites for each in suite.variants
+    for path, comparison in (
+        (name_suite(suite.path), comparison) for suite in suites for comparison in suite.variants
     ):
-        variant = found.run.variant
-        if found.outcome is not outcome:
+        variant = comparison.run.variant
+        if comparison.outcome is not outcome:
             continue
         if outcome is Outcome.FAILED:
             passes = "is not shown to pass more" if variant.must == "help" else "passes less"
             yield f"`{path}` {passes} often than its variant `{variant.name}`"
         else:
-            problem = f": {first_line(found.problem)}" if found.problem else ""
+            problem = f": {first_line(comparison.problem)}" if comparison.problem else ""
             of_variant = f"`must: {variant.must}` of the variant `{variant.name}` of `{path}`"
             yield f"{of_variant} could not be decided{problem}"
 
@@ -137,38 +137,36 @@ def _conditions(suites: Sequence[SuiteComparison], outcome: Outcome) -> Iterable
 def _increases(suites: Sequence[SuiteComparison], outcome: Outcome) -> Iterable[str]:
     """The conditions on cost and time with this outcome."""
     for suite in suites:
-        for found in suite.increases:
-            figure, name = found.figure, name_suite(suite.path)
+        for increase in suite.increases:
+            figure, fresh, name = increase.figure, increase.fresh, name_suite(suite.path)
             of_limit = f"`max-{figure}-increase`"
-            if found.outcome is not outcome:
+            if increase.outcome is not outcome:
                 continue
-            if outcome is Outcome.FAILED and found.first:
-                more = _MORE[figure].format(percent(found.first.ratio - 1))
-                again = (
-                    f" ({percent(found.fresh.ratio - 1)} in fresh samples)" if found.fresh else ""
-                )
-                over = f"over the {of_limit} of {percent(found.limit)}"
+            if outcome is Outcome.FAILED and increase.first:
+                more = _MORE[figure].format(percent(increase.first.ratio - 1))
+                again = f" ({percent(fresh.ratio - 1)} in fresh samples)" if fresh else ""
+                over = f"over the {of_limit} of {percent(increase.limit)}"
                 yield f"`{name}` {more} than on base{again}, {over}"
             else:
-                reason = f": {first_line(found.reason)}" if found.reason else ""
+                reason = f": {first_line(increase.reason)}" if increase.reason else ""
                 yield f"{of_limit} of `{name}` could not be decided{reason}"
 
 
 def _pairs(suites: Sequence[SuiteComparison], outcome: Outcome) -> Iterable[str]:
     """The comparisons of answers with this outcome."""
-    for name, found in (
-        (name_suite(suite.path), each) for suite in suites for each in suite.pairwise
+    for name, comparison in (
+        (name_suite(suite.path), comparison) for suite in suites for comparison in suite.pairwise
     ):
-        if found.outcome is not outcome:
+        if comparison.outcome is not outcome:
             continue
-        losses = f"much worse in {found.losses} of {counted(found.pairs, 'pair')}"
+        losses = f"much worse in {comparison.losses} of {counted(comparison.pairs, 'pair')}"
         if outcome is Outcome.FAILED:
-            fresh = found.fresh
+            fresh = comparison.fresh
             again = f", and in {fresh.losses} of {fresh.pairs} with fresh answers" if fresh else ""
-            wins = f"{losses} and much better in {found.wins}"
+            wins = f"{losses} and much better in {comparison.wins}"
             yield f"head's answers to `{name}` are worse than base's: {wins}{again}"
         else:
-            problem = (found.fresh and found.fresh.problem) or found.problem
+            problem = (comparison.fresh and comparison.fresh.problem) or comparison.problem
             problem = problem or "no fresh answers were taken"
             yield (
                 f"whether head's answers to `{name}` are worse than base's could not be decided: "
@@ -219,9 +217,9 @@ def _unproven(policy: Policy, suites: Sequence[SuiteComparison]) -> Iterable[str
     tests = [test for suite in suites for test in suite.tests]
     number = sum(test.is_unproven and not test.accepted_by for test in tests)
     if "regressions" in policy.fail_on and number:
-        words = counted(number, "test", "failed in all fresh samples")
+        failed = counted(number, "test", "failed in all fresh samples")
         yield (
-            f"{words}; `confirm: {policy.confirm}` is too small to prove so many regressions at "
+            f"{failed}; `confirm: {policy.confirm}` is too small to prove so many regressions at "
             f"`alpha: {policy.alpha:g}`: raise `confirm`"
         )
 
@@ -262,8 +260,8 @@ def _unknown_base(
     if unknown := [test for suite in known_suites for test in suite.tests if _is_unknown(test)]:
         failed = all(test.head and test.head.verdict == "fail" for test in unknown)
         has = plural(len(unknown), "has", "have")
-        words = counted(len(unknown), "test", "failed" if failed else "did not pass")
-        yield f"{words} and {has} no result on base"
+        not_passed = counted(len(unknown), "test", "failed" if failed else "did not pass")
+        yield f"{not_passed} and {has} no result on base"
 
 
 def _needs_base(test: TestComparison) -> bool:

@@ -52,10 +52,10 @@ def with_increases(
 def find_increases(
     suite: RunSuite, results: Iterable[Pair], policy: Policy, suites: int
 ) -> tuple[Increase, ...]:
-    """The conditions of one of so many suites, from its results on both sides. The tests count that
-    are scored and have the same question on both; without any there is no condition, unless base
-    should have had some: the repair of an invalid base must be able to merge. In a replay
-    the first samples decide."""
+    """The conditions of one of `suites` suites, from its results on both sides. A test counts if it
+    is scored and has the same question on both sides. Without such a test there is no condition, so
+    that the repair of an invalid base can merge, unless base has a problem. In a replay the first
+    samples decide."""
     pairs = [pair for pair in results if is_same_test(*pair)]
     why = first_line(suite.base.problem) or (SAME_SERVICE if suite.base.same_service else "")
     if not pairs and not why:
@@ -80,8 +80,8 @@ def is_replay(suite: RunSuite, pairs: Iterable[Pair]) -> bool:
 
 def is_same_test(head: TestResult, base: TestResult) -> bool:
     """Whether results are of the same question, and scored, if only by an advisory judge."""
-    now, before = head.fingerprint, base.fingerprint
-    is_same = not (now and before) or now.question == before.question
+    on_head, on_base = head.fingerprint, base.fingerprint
+    is_same = not (on_head and on_base) or on_head.question == on_base.question
     return is_same and "error" not in (head.state, base.state)
 
 
@@ -133,22 +133,23 @@ def read_figure(sample: SampleResult, figure: Figure) -> float | None:
 def _mean(samples: Sequence[SampleResult], figure: Figure, *, is_whole: bool) -> float | None:
     """The mean of the known figures; with `is_whole`, None if one is unknown."""
     figures = [read_figure(sample, figure) for sample in samples]
-    known = [each for each in figures if each is not None]
+    known = [value for value in figures if value is not None]
     return fmean(known) if known and (len(known) == len(figures) or not is_whole) else None
 
 
 def _clusters(
     pairs: Sequence[Pair], figure: Figure, take: Callable[[TestResult], Sequence[SampleResult]]
 ) -> Sequence[Sequence[Point]]:
-    """The figures of the tests with known ones on both sides. The turns of a conversation are one
-    cluster. What is unknown in a sample of head may be dear; base has a history with many."""
-    found: defaultdict[Hashable, list[Point]] = defaultdict(list)
+    """The figures of the tests whose figures are known on both sides; the turns of a conversation
+    are one cluster. On head the figure of each sample must be known, because an unknown one may be
+    high; base has a history with many samples."""
+    clusters: defaultdict[Hashable, list[Point]] = defaultdict(list)
     for head, base in pairs:
-        now = _mean(take(head), figure, is_whole=True)
-        before = _mean(take(base), figure, is_whole=False)
-        if now is not None and before is not None:
-            found[head.conversation_id or ("", head.eval_id)].append((before, now))
-    return list(found.values())
+        on_head = _mean(take(head), figure, is_whole=True)
+        on_base = _mean(take(base), figure, is_whole=False)
+        if on_head is not None and on_base is not None:
+            clusters[head.conversation_id or ("", head.eval_id)].append((on_base, on_head))
+    return list(clusters.values())
 
 
 def measure_rise(
@@ -171,11 +172,11 @@ def measure_rise(
     ratio = measure(points) if points else math.inf
     if math.isinf(ratio):
         return None
-    found = Rise(len(points), ratio, None, exceeds=False)
+    rise = Rise(len(points), ratio, None, exceeds=False)
     if round(ratio - 1, _DIGITS) <= round(limit, _DIGITS):
-        return found
+        return rise
     if suspected * 0.5 ** len(clusters) > level:
-        return replace(found, exceeds=None)
+        return replace(rise, exceeds=None)
     count = max(_RESAMPLES, math.ceil(_BELOW / level))
     rng = Random(0)  # noqa: S311  # the same rows give the same decision
     resampled = sorted(
@@ -183,7 +184,7 @@ def measure_rise(
         for _ in range(count)
     )
     low = min(resampled[math.floor(level * (count + 1)) - 1], ratio)
-    return replace(found, low=low, exceeds=round(low - 1, _DIGITS) > round(limit, _DIGITS))
+    return replace(rise, low=low, exceeds=round(low - 1, _DIGITS) > round(limit, _DIGITS))
 
 
 def _ratio_of_sums(points: Sequence[Point]) -> float:
@@ -205,7 +206,7 @@ _STATISTICS: Mapping[Figure, Callable[[Sequence[Point]], float]] = {
 
 
 def _describe_unknown(rows: Sequence[TestResult], figure: Figure, side: str) -> str:
-    """`unknown on head of 2 tests (target `default`: …)`; empty if it is known of all."""
+    """`unknown on head of 2 tests (target `default`: …)`; empty if no test's is."""
     unknown = [
         row for row in rows if _mean(row.main_samples, figure, is_whole=side == "head") is None
     ]

@@ -15,8 +15,8 @@ from agentevals_action.review.comparison.statistics import sign_test
 
 
 def with_pairwise(suites: Sequence[SuiteComparison], policy: Policy) -> tuple[SuiteComparison, ...]:
-    """The comparisons of suites with those of their answers. Tests in quarantine do not count."""
-    found = find_comparisons(
+    """The comparisons of suites with the answers compared. Tests in quarantine do not count."""
+    comparisons = find_comparisons(
         [
             [test.head for test in suite.tests if test.head and not test.quarantine]
             for suite in suites
@@ -24,37 +24,38 @@ def with_pairwise(suites: Sequence[SuiteComparison], policy: Policy) -> tuple[Su
         policy,
     )
     return tuple(
-        replace(suite, pairwise=own or _undecided(suite, policy))
-        for suite, own in zip(suites, found, strict=True)
+        replace(suite, pairwise=of_suite or _undecided(suite, policy))
+        for suite, of_suite in zip(suites, comparisons, strict=True)
     )
 
 
 def find_comparisons(
     suites: Iterable[Iterable[TestResult]], policy: Policy
 ) -> Sequence[tuple[PairwiseComparison, ...]]:
-    """The comparisons of each suite of a run, from the results of head. The probability of a false
-    one is that of the whole run."""
+    """The comparisons of each suite of a run, from the results of head. The probability of a
+    false finding holds for the whole run."""
     compared, blocks = [*map(compare_pairs, suites)], "pairwise" in policy.fail_on
     level = (policy.level if blocks else policy.alpha) / max(sum(map(len, compared)), 1)
 
-    def decide(found: PairwiseComparison) -> PairwiseComparison:
-        fresh = found.fresh and replace(found.fresh, level=level)
-        found = replace(found, level=level, fresh=fresh)
-        is_decided = blocks and not found.advisory
-        return replace(found, outcome=_decide(found, policy.confirm)) if is_decided else found
+    def decide(comparison: PairwiseComparison) -> PairwiseComparison:
+        fresh = comparison.fresh and replace(comparison.fresh, level=level)
+        comparison = replace(comparison, level=level, fresh=fresh)
+        if blocks and not comparison.advisory:
+            return replace(comparison, outcome=_decide(comparison, policy.confirm))
+        return comparison
 
-    return [tuple(map(decide, own)) for own in compared]
+    return [tuple(map(decide, of_suite)) for of_suite in compared]
 
 
-def _decide(found: PairwiseComparison, confirm: int) -> Outcome:
+def _decide(comparison: PairwiseComparison, confirm: int) -> Outcome:
     """Failed if head's answers are worse, also the fresh ones alone. Answers that were not judged
     might have decided otherwise if they could be losses that matter."""
-    for each in (found, found.fresh if confirm else found):
-        if each is None:
+    for compared in (comparison, comparison.fresh if confirm else comparison):
+        if compared is None:
             return Outcome.INCONCLUSIVE
-        losses = each.losses + len(each.not_judged)
-        worst = replace(each, losses=losses, p_worse=sign_test(losses, each.wins + losses))
-        if each.finding != "worse":
+        losses = compared.losses + len(compared.not_judged)
+        worst = replace(compared, losses=losses, p_worse=sign_test(losses, compared.wins + losses))
+        if compared.finding != "worse":
             return Outcome.INCONCLUSIVE if worst.finding == "worse" else Outcome.PASSED
     return Outcome.FAILED
 
@@ -79,29 +80,29 @@ def compare_pairs(rows: Iterable[TestResult]) -> Sequence[PairwiseComparison]:
         for pair in row.pairs:
             for result in pair.evaluator_results:
                 (fresh if pair.role == "fresh" else first)[result.name].append((row, result))
-    found = []
+    comparisons = []
     for name, pairs in first.items():
         again = count_pairs(name, fresh[name]) if name in fresh else None
         advisory = [result.advisory for _, result in (*pairs, *fresh[name]) if result.advisory]
-        own = replace(count_pairs(name, pairs), fresh=again, advisory="".join(advisory[:1]))
-        found.append(own)
-    return found
+        comparison = replace(count_pairs(name, pairs), fresh=again, advisory="".join(advisory[:1]))
+        comparisons.append(comparison)
+    return comparisons
 
 
 def count_pairs(
     name: str, pairs: Sequence[tuple[TestResult, EvaluatorResult]]
 ) -> PairwiseComparison:
     """Counts what the evaluator with this name says of each test. The turns of a conversation
-    depend on each other: they are one pair, that of most of its turns."""
+    depend on each other: they are one pair, which most of its turns decide."""
     scored: defaultdict[Hashable, list[EvaluatorResult]] = defaultdict(list)
     for row, result in pairs:
         if result.score is not None:
             scored[row.conversation_id or ("", row.eval_id)].append(result)
     counts = Counter[str]()
     for turns in scored.values():
-        net = sum((each.score == 1) - (each.score == 0) for each in turns)
+        net = sum((result.score == 1) - (result.score == 0) for result in turns)
         counts["wins" if net > 0 else "losses" if net < 0 else "ties"] += 1
-        counts["flips"] += net == 0 and any(len(preferred_sides(each)) > 1 for each in turns)
+        counts["flips"] += net == 0 and any(len(preferred_sides(result)) > 1 for result in turns)
     wins, losses = counts["wins"], counts["losses"]
     return PairwiseComparison(
         name,
@@ -114,5 +115,5 @@ def count_pairs(
         better=tuple(row.eval_id for row, result in pairs if result.score == 1),
         worse=tuple(row.eval_id for row, result in pairs if result.score == 0),
         not_judged=tuple(row.eval_id for row, result in pairs if result.score is None),
-        problem=next((each.error.message for _, each in pairs if each.error), ""),
+        problem=next((result.error.message for _, result in pairs if result.error), ""),
     )

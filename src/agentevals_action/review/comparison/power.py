@@ -33,7 +33,7 @@ POWER = 0.8
 
 def find_drop(run: Run, suite: RunSuite, base: Iterable[TestResult]) -> SmallestDrop | None:
     """The smallest drop that a suite of a run finds, by its results on base; None if the run has no
-    base. A test that always fails there cannot fall, and does not count."""
+    base. A test that always fails on base cannot fall, and does not count."""
     if not run.baseline.wanted:
         return None
     varying = set(suite.tests).difference(suite.steady)
@@ -41,7 +41,7 @@ def find_drop(run: Run, suite: RunSuite, base: Iterable[TestResult]) -> Smallest
     scored = [[sample.verdict for sample in row if sample.verdict] for row in rows]
     able = [row for row in scored if len(row) < MIN_HISTORY or {*row} != {"fail"}]
     verdicts = [verdict for row in able for verdict in row]
-    found = SmallestDrop(
+    drop = SmallestDrop(
         tests=len(varying) - len(scored) + len(able),
         samples=run.samples,
         confirm=run.policy.confirm,
@@ -50,8 +50,8 @@ def find_drop(run: Run, suite: RunSuite, base: Iterable[TestResult]) -> Smallest
     )
     if verdicts:
         history = min(max(len(verdicts) // len(able), 1), MAX_SAMPLES)
-        found = replace(found, base=verdicts.count("pass") / len(verdicts), history=history)
-    return with_head(found)
+        drop = replace(drop, base=verdicts.count("pass") / len(verdicts), history=history)
+    return with_head(drop)
 
 
 def with_head(suite: SmallestDrop) -> SmallestDrop:
@@ -59,20 +59,20 @@ def with_head(suite: SmallestDrop) -> SmallestDrop:
     if not suite.tests or not suite.confirm:
         return suite
     rates = (percent / 100 for percent in range(99, -1, -1))
-    found = (rate for rate in rates if rate < suite.base and chance_to_find(suite, rate) >= POWER)
-    return replace(suite, head=next(found, None))
+    drops = (rate for rate in rates if rate < suite.base and chance_to_find(suite, rate) >= POWER)
+    return replace(suite, head=next(drops, None))
 
 
 def chance_to_find(suite: SmallestDrop, head: float) -> float:
     """A cautious estimate of the probability (0–1) that at least one test is confirmed as a
-    regression if the pass rate of all falls to `head`.
+    regression if the pass rate of all tests falls to `head`.
 
-    What decides about a test depends on all: the level on the number of suspects, the prior on
+    The decision about a test depends on all: its level on the number of suspects, its prior on
     base's results. Both are taken to be worse than expected, by a standard deviation."""
     before = _distribution(suite.history, suite.base)
     after = _distribution(suite.samples, head)
     suspects = [
-        chance * math.fsum(each for lower, each in after if lower < rank) for rank, chance in before
+        chance * math.fsum(part for lower, part in after if lower < rank) for rank, chance in before
     ]
     share = min(math.fsum(suspects), 1.0)
     if suite.history < MIN_HISTORY:  # base is sampled again
@@ -99,8 +99,8 @@ def _low_prior(suite: SmallestDrop) -> Prior:
 
 
 def _confirm(horizon: int, needed: int, rate: float) -> float:
-    """The probability of so many failures among the fresh samples, the first of which do not all
-    pass."""
+    """The probability of at least `needed` failures among `horizon` fresh samples, of which the
+    first `FIRST_SAMPLES` do not all pass."""
     first = min(FIRST_SAMPLES, horizon)
     later = rate**first * binomial_tail(horizon - first, needed, 1 - rate)
     return binomial_tail(horizon, needed, 1 - rate) - later

@@ -51,15 +51,15 @@ _COMPARED = frozenset(
 def find_suspects(head: RowsBySuite, base: RowsBySuite) -> list[Suspect]:
     """The tests with the same question and grading on both sides whose verdict fell, without the
     samples of a confirmation."""
-    found = []
+    suspects = []
     for path, name in ((path, name) for path, rows in head.items() for name in rows):
-        if before := base.get(path, {}).get(name):
-            now, then = without_fresh(head[path][name]), without_fresh(as_head_scores(before))
-            lost = find_lost_requirement(now, then)
-            change, _ = _change(now, then, before.by_head is not None, ())
+        if base_result := base.get(path, {}).get(name):
+            on_head, on_base = map(without_fresh, (head[path][name], as_head_scores(base_result)))
+            lost = find_lost_requirement(on_head, on_base)
+            change, _ = _change(on_head, on_base, base_result.by_head is not None, ())
             if lost and change is ChangeKind.REGRESSED:
-                found.append(Suspect(path, now, then, lost))
-    return found
+                suspects.append(Suspect(path, on_head, on_base, lost))
+    return suspects
 
 
 def compare_suite(
@@ -70,7 +70,7 @@ def compare_suite(
     samples: int = 1,
 ) -> SuiteComparison:
     """All tests of one suite: those of head in their order, then the removed ones. `evidence` is by
-    test id; a fall without evidence is a regression. The run takes so many samples of a test."""
+    test id; a fall without evidence is a regression. The run takes `samples` samples of a test."""
     on_base = {result.eval_id: result for result in base}
     tests = [
         _compare(suite, result, on_base.pop(result.eval_id, None), evidence.get(result.eval_id))
@@ -97,14 +97,14 @@ def compare_suite(
 def _difference(
     tests: Iterable[TestComparison], value: Callable[[SampleResult], float | None]
 ) -> Difference | None:
-    """Head minus base over the tests with a known value on both sides: the mean of a test's
-    samples. The turns of a conversation are one cluster."""
-    found = []
+    """Head minus base over the tests with a known value (the mean of its samples) on both
+    sides. The turns of a conversation are one cluster."""
+    differences = []
     for test in tests:
         head, base = _mean(test.head, value), _mean(test.base, value)
         if test.head and head is not None and base is not None:
-            found.append((head - base, test.head.conversation_id or ("", test.id)))
-    return paired_difference(found)
+            differences.append((head - base, test.head.conversation_id or ("", test.id)))
+    return paired_difference(differences)
 
 
 def _mean(result: TestResult | None, value: Callable[[SampleResult], float | None]) -> float | None:

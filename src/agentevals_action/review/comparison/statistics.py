@@ -93,20 +93,20 @@ def _likelihoods(history: Counts) -> tuple[float, ...]:
 
 
 def binomial(trials: int, count: int, rate: float) -> float:
-    """The probability of so many successes among the trials at a rate of successes."""
+    """The probability (0–1) of `count` successes among the trials at a success rate."""
     return math.comb(trials, count) * rate**count * (1 - rate) ** (trials - count)
 
 
 @lru_cache(maxsize=4096)
 def binomial_tail(trials: int, failures: int, rate: float) -> float:
-    """The probability (0–1) of at least so many failures among the trials at a failure rate."""
+    """The probability (0–1) of at least `failures` failures among the trials at a failure rate."""
     return math.fsum(binomial(trials, count, rate) for count in range(failures, trials + 1))
 
 
 def sign_test(successes: int, trials: int) -> float:
-    """The probability (0–1) of at least so many successes if each trial succeeds as often as not:
+    """The probability (0–1) of at least `successes` if each trial succeeds as often as not:
     the exact one-sided sign test (Dixon and Mood 1946, "The statistical sign test"). In integers,
-    which have no largest value."""
+    which do not overflow."""
     ways: int = sum(math.comb(trials, count) for count in range(successes, trials + 1))
     return ways / (1 << trials)
 

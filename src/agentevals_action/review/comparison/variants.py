@@ -43,7 +43,7 @@ class Arms:
 def with_variants(
     suites: Sequence[SuiteComparison], rows: Iterable[TestResult], policy: Policy
 ) -> tuple[SuiteComparison, ...]:
-    """The comparisons of suites with those of their variants, whose results are `rows`. Tests in
+    """The comparisons of suites with their variants compared, whose results are `rows`. Tests in
     quarantine do not count."""
     by_arm: defaultdict[tuple[str, str], dict[str, TestResult]] = defaultdict(dict)
     for row in rows:
@@ -61,12 +61,12 @@ def with_variants(
         ]
         for suite in suites
     ]
-    # As for suspects: the probability of a false one is that of the whole run.
-    confirmed = sum(found.fresh is not None for own in compared for found in own)
+    # As for suspects, the probability of a false finding holds for the whole run.
+    confirmed = sum(arm.fresh is not None for of_suite in compared for arm in of_suite)
     level = policy.alpha / max(confirmed, 1)
     return tuple(
-        replace(suite, variants=tuple(_decided(found, policy, level) for found in own))
-        for suite, own in zip(suites, compared, strict=True)
+        replace(suite, variants=tuple(_decided(arm, policy, level) for arm in of_suite))
+        for suite, of_suite in zip(suites, compared, strict=True)
     )
 
 
@@ -121,17 +121,17 @@ def _pair(
 
 def _rescored(samples: Sequence[SampleResult], run: RunVariant) -> tuple[SampleResult, ...]:
     """Samples of the suite as declared, by the evaluators that the variant has, too: without the
-    skill, none asks whether it is opened."""
+    skill, no evaluator asks whether the skill is opened."""
     if run.variant.skill:
         return tuple(samples)
-    found = []
+    rescored = []
     for sample in samples:
-        kept = [each for each in sample.evaluator_results if not asks_for_skill(each)]
+        kept = [result for result in sample.evaluator_results if not asks_for_skill(result)]
         if 0 < len(kept) < len(sample.evaluator_results):
             score, verdict, gates = scoring.score_sample(kept)
             sample = replace(sample, score=score, verdict=verdict, gates_failed=gates)
-        found.append(sample)
-    return tuple(found)
+        rescored.append(sample)
+    return tuple(rescored)
 
 
 def asks_for_skill(result: EvaluatorResult) -> bool:
@@ -143,8 +143,8 @@ def _difference(
     tests: Sequence[tuple[VariantTest, Sequence[SampleResult], Sequence[SampleResult]]],
     level: float,
 ) -> ArmDifference | None:
-    """The difference by these samples of each test in both arms. The turns of a conversation are
-    one test, which passes in a sample if all of them do."""
+    """The difference by the samples of each test in both arms. The turns of a conversation are one
+    test, which passes in a sample if all turns do."""
     turns: defaultdict[Hashable, list[Sequence[Sequence[bool]]]] = defaultdict(list)
     for test, *sides in tests:
         passed = [[sample.verdict == "pass" for sample in side if sample.verdict] for side in sides]
@@ -152,7 +152,7 @@ def _difference(
             conversation = test.declared.conversation_id if test.declared else None
             turns[conversation or ("", test.id)].append(passed)
     return compare_arms(
-        [Arms(*map(_count, zip(*each, strict=True))) for each in turns.values()], level
+        [Arms(*map(_count, zip(*passed, strict=True))) for passed in turns.values()], level
     )
 
 
@@ -183,27 +183,28 @@ def compare_arms(tests: Sequence[Arms], level: float) -> ArmDifference | None:
     )
 
 
-def _decided(found: VariantComparison, policy: Policy, level: float) -> VariantComparison:
-    """With the outcome of its condition. `level` is that of the confirmation."""
-    fresh = found.fresh and replace(found.fresh, level=level)
-    found = replace(found, fresh=fresh)
-    return replace(found, outcome=_outcome(found, policy)) if found.run.variant.must else found
+def _decided(comparison: VariantComparison, policy: Policy, level: float) -> VariantComparison:
+    """The comparison with its outcome by `must`. `level` is that of the confirmation."""
+    fresh = comparison.fresh and replace(comparison.fresh, level=level)
+    comparison = replace(comparison, fresh=fresh)
+    outcome = _outcome(comparison, policy) if comparison.run.variant.must else comparison.outcome
+    return replace(comparison, outcome=outcome)
 
 
-def _outcome(found: VariantComparison, policy: Policy) -> Outcome:
+def _outcome(comparison: VariantComparison, policy: Policy) -> Outcome:
     """The outcome of `must`. What could not be scored might have decided otherwise."""
-    first, fresh = found.first, found.fresh
+    first, fresh = comparison.first, comparison.fresh
     if first is None or not first.can_show:
         return Outcome.INCONCLUSIVE
-    is_complete = all(test.is_left_out for test in found.not_scored)
-    if found.run.variant.must == "help":
+    is_complete = all(test.is_left_out for test in comparison.not_scored)
+    if comparison.run.variant.must == "help":
         if first.helps:
             return Outcome.PASSED
         return Outcome.FAILED if is_complete else Outcome.INCONCLUSIVE
     if first.hurts:
         if not policy.confirm or (fresh and fresh.hurts):
             return Outcome.FAILED
-        is_complete = is_complete and fresh is not None and not found.problem
+        is_complete = is_complete and fresh is not None and not comparison.problem
     return Outcome.PASSED if is_complete else Outcome.INCONCLUSIVE
 
 
@@ -230,10 +231,10 @@ def stratified_p(tests: Sequence[Arms]) -> float:
 
 def _hypergeometric(test: Arms) -> tuple[int, Sequence[float]]:
     """The least number of passes in the declared arm, and the probabilities from it on."""
-    own, other, passes = test.declared.trials, test.variant.trials, _passes(test)
-    counts = range(max(0, passes - other), min(own, passes) + 1)
-    total = math.comb(own + other, passes)
-    ways = [math.comb(own, count) * math.comb(other, passes - count) for count in counts]
+    declared, variant, passes = test.declared.trials, test.variant.trials, _passes(test)
+    counts = range(max(0, passes - variant), min(declared, passes) + 1)
+    total = math.comb(declared + variant, passes)
+    ways = [math.comb(declared, count) * math.comb(variant, passes - count) for count in counts]
     return counts.start, [way / total for way in ways]
 
 
@@ -246,8 +247,8 @@ def _convolve(sums: Sequence[float], probabilities: Sequence[float]) -> list[flo
 
 
 def _variance(test: Arms) -> float:
-    own, other, share = test.declared.trials, test.variant.trials, _share(test)
-    return own * other * share * (1 - share) / (own + other - 1)
+    declared, variant, share = test.declared.trials, test.variant.trials, _share(test)
+    return declared * variant * share * (1 - share) / (declared + variant - 1)
 
 
 def _share(test: Arms) -> float:

@@ -64,7 +64,7 @@ def needs_acceptance(suites: Iterable[SuiteComparison]) -> bool:
 
 def _is_acceptable(suite: SuiteComparison, test: TestComparison) -> bool:
     """Whether a test regressed, or is unknown because base is invalid or a test skips itself: the
-    repair of these must be able to merge."""
+    repair of either must be able to merge."""
     head = test.head
     if head is None:
         return False
@@ -78,19 +78,19 @@ def _is_acceptable(suite: SuiteComparison, test: TestComparison) -> bool:
 def without_quarantined(suites: Iterable[SuiteComparison]) -> tuple[SuiteComparison, ...]:
     """The suites and their totals without the tests in quarantine. A suite whose tests are all in
     quarantine is left out; a suite that never had a test stays."""
-    found = []
+    kept = []
     for suite in suites:
         tests = tuple(test for test in suite.tests if not test.quarantine)
         if len(tests) == len(suite.tests):
-            found.append(suite)
+            kept.append(suite)
         elif any(test.head for test in tests):
             head, base = (
                 summarise(suite.path, suite.run.name, [row for row in rows if row])
                 for rows in ([test.head for test in tests], [test.base for test in tests])
             )
             base_summary = base if suite.base else None
-            found.append(replace(suite, tests=tests, head=head, base=base_summary))
-    return tuple(found)
+            kept.append(replace(suite, tests=tests, head=head, base=base_summary))
+    return tuple(kept)
 
 
 def describe(suites: Sequence[SuiteComparison], label: str) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ def describe(suites: Sequence[SuiteComparison], label: str) -> tuple[str, ...]:
         f"{counted(number, noun)} accepted by @{login} (label `{label}`)"
         for (login, noun), number in accepted.items()
     )
-    return (*regressions, *(_describe_entry(*item) for item in by_entry.items()))
+    return (*regressions, *(_describe_entry(entry, waived) for entry, waived in by_entry.items()))
 
 
 def _noun(test: TestComparison) -> str:
@@ -119,13 +119,13 @@ def _is_worse(test: TestComparison) -> bool:
 
 def _describe_entry(entry: Quarantine, tests: Sequence[TestComparison]) -> str:
     verdicts = Counter(test.head.state if test.head else "gone" for test in tests)
-    words = ", ".join(
+    states = ", ".join(
         f"{verdicts[verdict]} {word}" for verdict, word in _STATES.items() if verdicts[verdict]
     )
     does = "does" if len(tests) == 1 else "do"
     owner, reason = " ".join(entry.owner.split()), " ".join(entry.reason.split())
     return (
-        f"{counted(len(tests), 'test')} in quarantine {does} not count ({words}): "
+        f"{counted(len(tests), 'test')} in quarantine {does} not count ({states}): "
         f"owner {owner}, until {entry.expires}, {reason}"
     )
 
@@ -134,12 +134,12 @@ def not_on_base(quarantines: Quarantines) -> tuple[Diagnostic, ...]:
     """A warning for each entry of head that base does not have: it is not in effect yet."""
     if quarantines.base is None:
         return ()
-    known = {_without_location(entry) for entry in quarantines.base}
+    on_base = {_without_location(entry) for entry in quarantines.base}
     problem = "this quarantine is not on the base like this, so it does not hold in this review"
     return tuple(
         Diagnostic(entry.location, problem, "it takes effect once it is merged")
         for entry in quarantines.head
-        if _without_location(entry) not in known
+        if _without_location(entry) not in on_base
     )
 
 

@@ -94,8 +94,8 @@ async def choose_quarantines(checkout: Checkout, base: Base, event: str) -> Quar
 
 @dataclass(frozen=True)
 class ChosenRule:
-    """Which judges decide; the `errors` of head's calibration, and warnings; the `problem` if it is
-    not known what base's has."""
+    """Which judges decide; the `errors` and `warnings` about head's calibration; the `problem` if
+    base's calibration is not known."""
 
     rule: JudgeRule = ALL_DECIDE
     errors: tuple[Diagnostic, ...] = ()
@@ -105,7 +105,7 @@ class ChosenRule:
 
 async def choose_judge_rule(checkout: Checkout, base: Base, event: str) -> ChosenRule:
     """Which judges decide by the inputs `judge-floor` and `fail-on` and base's calibration; by
-    head's without a base, and on a push.
+    head's calibration without a base, and on a push.
 
     Attack: a pull request edits the calibration, so that the judge that fails it is advisory."""
     settings, file = checkout.settings, checkout.below / CALIBRATION_FILE
@@ -134,28 +134,28 @@ async def choose_judge_rule(checkout: Checkout, base: Base, event: str) -> Chose
             problem = f"{judges} and nothing is calibrated, so {which} is advisory"
             warnings.append(Diagnostic(Location(path), problem, CALIBRATION_ADVICE))
         return ChosenRule(rule, tuple(errors), tuple(warnings))
-    found, problem = parse_calibration(content, path), ""
-    if found.errors:
-        problem = f"the calibration{of} is invalid: {found.errors[0]}"
-        warnings += () if errors else found.errors
-    rule = replace(rule, calibration=found.calibration, problem=problem)
+    parsed, problem = parse_calibration(content, path), ""
+    if parsed.errors:
+        problem = f"the calibration{of} is invalid: {parsed.errors[0]}"
+        warnings += () if errors else parsed.errors
+    rule = replace(rule, calibration=parsed.calibration, problem=problem)
     return ChosenRule(rule, tuple(errors), tuple(warnings))
 
 
 def read_permissions(checkout: Checkout, base: Base) -> Permissions:
     """The permissions of the targets of a pull request's `checkout`, from the targets files of
-    base. Without a tree of base no variable is known from it."""
+    base. Without a tree of base they allow no variable of targets files."""
     settings, environ = checkout.settings, checkout.environ
     root, named = base.root, frozenset(settings.env)
     if root is None:
         return Permissions(named=named)
-    suffix, known = f"{FOLDER}/{NAME}", dict[Path, TargetsFile]()
+    suffix, files = f"{FOLDER}/{NAME}", dict[Path, TargetsFile]()
     for path in base.tracked:
         if f"/{path}".endswith(f"/{suffix}"):
-            read_targets_above(Folder(root, root / path.removesuffix(suffix)), environ, known)
+            read_targets_above(Folder(root, root / path.removesuffix(suffix)), environ, files)
     if settings.targets and (file := root / settings.targets).is_file():
-        known[file] = read_targets(file, root, environ)
-    used = {pair for file, read in known.items() for pair in _used_by(file, read, root, environ)}
+        files[file] = read_targets(file, root, environ)
+    used = {pair for file, read in files.items() for pair in _used_by(file, read, root, environ)}
     return Permissions(root, named, frozenset(used))
 
 
@@ -164,13 +164,12 @@ def _used_by(
 ) -> Iterator[tuple[str, str]]:
     """The variables of the targets in a file, with their destinations."""
     folder = file.parent.parent if file.parent.name == FOLDER else file.parent
-    found = (entry.target for entry in targets.entries.values() if entry.target is not None)
-    for target in found:
+    for target in (entry.target for entry in targets.entries.values() if entry.target is not None):
         try:
             variables = read_variables(environ, root, folder)
             resolved = resolve_target(target, variables)
         except AttemptError:
-            # Without its address it permits no variable. Base's own tests report the error.
+            # A target without an address permits no variable. Base's own tests report the error.
             continue
         for name in used_variables(resolved, variables):
             yield name, resolved.destination()

@@ -29,16 +29,16 @@ from agentevals_action.system.signals import in_thread
 #: Prefix of the folders of worktrees, in the folder for temporary files and in `.git/worktrees`.
 _PREFIX = "agentevals-tree-"
 _HEX = frozenset("0123456789abcdef")
-#: Lengths of a SHA-1 and a SHA-256, and of what is shown of one.
+#: Lengths of a SHA-1 and a SHA-256, and of the part of a SHA that is shown.
 _SHA_LENGTHS, _SHOWN = (40, 64), 12
 
 
 @dataclass(frozen=True)
 class Base:
     """The commit that head is compared with; `time` is ISO 8601. Without a `sha`, `reason` is why
-    there is none, or `problem` why an existing one could not be obtained and what to set; `errors`
-    are those of its files. `root` is its worktree, `tracked` are the paths, `suites` the suites and
-    `watch` the rules in it, `covered` the files of all its suites, as `files_of_all`; a
+    there is no base, or `problem` why an existing base could not be obtained and what to set;
+    `errors` are the errors in its files. `root` is its worktree, which has the paths `tracked`, the
+    `suites` and the rules `watch`; `covered` are the files of all its suites, as `files_of_all`. A
     `file_error` of its `.agentevals.yaml` can hide suites of runners. If base is stored results
     alone, it has head's suites and rules, and neither a `sha` nor a tree."""
 
@@ -134,12 +134,12 @@ async def _fork_point(
 ) -> Base:
     shallow = await repository.is_shallow()
     # A common ancestor in a shallow history may not be the best one, so the host is asked first.
-    found = await asyncio.to_thread(merge_base) if shallow else None
-    if found is None:
+    ancestor = await asyncio.to_thread(merge_base) if shallow else None
+    if ancestor is None:
         tip = await repository.resolve(revision) or (await _fetched(repository, revision)).sha
-        found = await repository.merge_base(tip, head) if tip else None
-    if found is not None:
-        return await _fetched(repository, found)
+        ancestor = await repository.merge_base(tip, head) if tip else None
+    if ancestor is not None:
+        return await _fetched(repository, ancestor)
     if shallow:
         raise GitError(
             f"the clone is too shallow to find where {_short(head)} left the base branch",
@@ -189,7 +189,7 @@ async def with_suites(
     base: Base, settings: Settings, inputs: Settings, environ: Mapping[str, str]
 ) -> Base:
     """Base with all its suites, none if the working directory is new. `settings` are head's,
-    `inputs` those without head's `.agentevals.yaml`. Raises InvalidInput.
+    `inputs` the settings without head's `.agentevals.yaml`. Raises InvalidInput.
 
     Attack: the change removes from `.agentevals.yaml` what covers its own files, so base's own file
     decides which suites base has, and its rules of `watch` hold, too."""
@@ -198,23 +198,23 @@ async def with_suites(
         return base
     configuration = await asyncio.to_thread(read_configuration, root)
     watch: tuple[WatchRule, ...] = ()
-    with suppress(InvalidInput):  # head's corrects it
+    with suppress(InvalidInput):  # head's file corrects it
         settings = configuration.complete(inputs)
         watch = settings.watch_rules
     repository = GitRepository(root, environ=environ)
     if not (root / settings.working_directory).is_dir():
         return replace(base, tracked=(await repository.listing()).tracked, watch=watch)
     checkout = await Checkout.at(root, settings, configuration, environ, repository, is_commit=True)
-    found = await asyncio.to_thread(load_suites, checkout)
-    # Those of a runner's entry are head's to correct, too.
-    in_file = [error for error in found.errors if error.location.path == FILE]
-    require_valid((), [error for error in found.errors if error not in in_file])
+    loaded = await asyncio.to_thread(load_suites, checkout)
+    # A change may correct an entry of a runner, too.
+    in_file = [error for error in loaded.errors if error.location.path == FILE]
+    require_valid((), [error for error in loaded.errors if error not in in_file])
     return replace(
         base,
-        suites=found.suites,
+        suites=loaded.suites,
         tracked=checkout.tracked,
         watch=watch,
-        covered=await asyncio.to_thread(files_of_all, found),
+        covered=await asyncio.to_thread(files_of_all, loaded),
         file_error=next(iter((*configuration.errors, *in_file)), None),
     )
 
@@ -254,8 +254,8 @@ def _forget_killed(records: Path) -> None:
 
 
 def _forget(records: Path, name: str) -> None:
-    """Removes git's record of one worktree. `git worktree prune` would also remove those of
-    others that are not mounted at the moment."""
+    """Removes git's record of one worktree. `git worktree prune` would also remove records of
+    other worktrees that are not mounted at the moment."""
     temp_dirs.remove_folder(records / name)
     with suppress(OSError):  # the folder is removed only if it is empty
         records.rmdir()

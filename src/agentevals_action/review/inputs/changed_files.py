@@ -25,11 +25,11 @@ from agentevals_action.system.git import ChangedFile, GitRepository
 
 @dataclass(frozen=True)
 class Head:
-    """The tree under test with its suites. `covered` are the files of all its suites, also of those
-    of other jobs, as `files_of_all`; `errors` are those of the configurations that name suites,
-    `warnings` those about files of other tools. `commit` is empty without one, `uncommitted` are
-    the paths that differ from it, `workflow` is the path of the workflow that runs. `notice` is
-    about tests that cannot run."""
+    """The tree under test with its suites. `covered` are the files of all suites, also of those of
+    other jobs, as `files_of_all`. `errors` are about the configurations that name suites,
+    `warnings` about files of other tools, `notice` about tests that cannot run. `commit` is empty
+    without a commit, `uncommitted` are the paths that differ from it, `workflow` is the path of the
+    workflow that runs."""
 
     checkout: Checkout
     suites: Suites
@@ -44,8 +44,8 @@ class Head:
 
 @dataclass(frozen=True)
 class Tree:
-    """The tracked files of a side by all their paths, and which files of it are known. `links` are
-    its symbolic links by the file or folder that they lead to."""
+    """The tree of a side: its tracked `files` by all their paths, the `known` files that belong to
+    no agent, and its symbolic `links` by the file or folder that they lead to."""
 
     root: Path
     known: KnownFiles
@@ -53,15 +53,14 @@ class Tree:
     files: TrackedFiles = field(default_factory=TrackedFiles)
 
     def with_files(self, ids: Mapping[str, str], covered: Mapping[str, bool]) -> "Tree":
-        """The tree with its tracked files, of which suites cover some. Blocks: they are looked
-        up."""
-        own = {path for path in ids if covered.get(path)}
+        """The tree with its tracked files (`ids` by path). Blocks: the files are looked up."""
         every = {other: ids[path] for path in ids for other in (path, *self.other_paths(path))}
-        return replace(self, files=TrackedFiles(every, uncovered(ids, own, self.known)))
+        of_suites = {path for path in ids if covered.get(path)}
+        return replace(self, files=TrackedFiles(every, uncovered(ids, of_suites, self.known)))
 
     def other_paths(self, path: str) -> Iterator[str]:
-        """The other paths of an entry of git: through links, and with a slash that of a submodule
-        or of a link to a folder."""
+        """The other paths of an entry of git: through links, and with a slash if it is a submodule
+        or a link to a folder."""
         end = len(path)
         while end > 0:
             yield from (f"{link}{path[end:]}" for link in self.links.get(path[:end], ()))
@@ -112,8 +111,8 @@ def _describe_change(
     *,
     everything: bool,
 ) -> Change:
-    """The change of these files, with what both sides know about them: a file that only base's
-    suites reference affects them, too. Blocks: links are looked up."""
+    """The change of these `files`, with what both sides know about them: a file that only base's
+    suites reference affects these suites, too. Blocks: links are looked up."""
     settings = head.checkout.settings
     paths = [path for file in files or () for path in file.paths]
     renamed = {old: file.path for file in files or () for old in file.paths[1:]}
@@ -121,13 +120,13 @@ def _describe_change(
     named: defaultdict[str, list[NamedFile]] = defaultdict(list)
     for suite in head.suites if files else ():
         named[suite.path] += replies
-    before: dict[str, Suite | BrokenSuite] = {}
+    on_base: dict[str, Suite | BrokenSuite] = {}
     for suite in base.suites if files else ():
         path = renamed.get(suite.path, suite.path)
         named[path] += suite.files
-        before[path] = suite
+        on_base[path] = suite
     for suite in head.suites:
-        if edits := _edited_in_file(suite, before.get(suite.path)):
+        if edits := _edited_in_file(suite, on_base.get(suite.path)):
             named[suite.path].append(NamedFile(FILE, edits))
     known = {*paths, *(path for tree in trees.values() for path in tree.files.ids)}
     rules = tuple(useful(of_side, known) for of_side in (settings.watch_rules, base.watch))
@@ -140,16 +139,16 @@ def _describe_change(
     ]
     in_all = set.intersection(*of_suites) if of_suites else set[str]()
     covered = {**base.covered, **head.covered}
-    own = {
+    in_both = {
         path for path in covered if head.covered.get(path, True) and base.covered.get(path, True)
     }
     outside = {
         path
         for tree in trees.values()
-        for path in uncovered(paths, own | in_all, tree.known)
+        for path in uncovered(paths, in_both | in_all, tree.known)
         if not (all(rules) and _is_ruled(every[path], rules))
     }
-    with_skills = any(isinstance(each, Suite) and each.installs_skills for each in head.suites)
+    with_skills = any(isinstance(suite, Suite) and suite.installs_skills for suite in head.suites)
     gone = {file.paths[-1] for file in files or () if file.status in ("removed", "renamed")}
     outside |= {path for path in gone for tree in trees.values() if tree.known.is_built(path)}
     return Change(
@@ -169,33 +168,33 @@ def _describe_change(
 
 def _is_ruled(paths: Sequence[str], rules: Iterable[Sequence[WatchRule]]) -> bool:
     """Whether a rule of one side names a file, or rules of both sides exclude it; `paths` are all
-    that lead to it."""
-    found = [[rule for rule in of_side if any(map(rule.covers, paths))] for of_side in rules]
-    return all(found) or any(not rule.excludes for of_side in found for rule in of_side)
+    paths of the file."""
+    covering = [[rule for rule in of_side if any(map(rule.covers, paths))] for of_side in rules]
+    return all(covering) or any(not rule.excludes for of_side in covering for rule in of_side)
 
 
 def _edited_in_file(head: Suite | BrokenSuite, base: Suite | BrokenSuite | None) -> str:
-    """What `.agentevals.yaml` changes for a suite: the entry of its runner in more than its place,
-    or the targets file."""
-    now, then = (side.entry if isinstance(side, Suite) else None for side in (head, base))
-    if now != then:
+    """What `.agentevals.yaml` changes for a suite: the entry of its runner apart from the
+    entry's place, or the targets file."""
+    on_head, on_base = (side.entry if isinstance(side, Suite) else None for side in (head, base))
+    if on_head != on_base:
         return "runner"
     return "targets" if base and head.targets.path != base.targets.path else ""
 
 
 def linked_files(paths: Iterable[str], roots: Sequence[Path]) -> Mapping[str, Sequence[str]]:
     """The files that changed symbolic links lead to in the trees, by the link's path."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    by_link: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         for root in roots:
             if (root / path).is_symlink():
                 target = Path(os.path.realpath(root / path))  # a circle of links ends in itself
                 if target.is_relative_to(root):
-                    found[path].append(target.relative_to(root).as_posix())
-    return found
+                    by_link[path].append(target.relative_to(root).as_posix())
+    return by_link
 
 
 def edited_replies(paths: Iterable[str], settings: Settings) -> Sequence[str]:
-    """The changed paths that are stored replies, if these answer."""
+    """The changed paths that are stored replies, if the run replays stored replies."""
     folder = f"{settings.cache_dir}/"
     return [path for path in paths if settings.cache == "replay" and path.startswith(folder)]

@@ -60,10 +60,10 @@ class ReviewInputs:
     """All inputs of the decision except the results. They are read before the first program of the
     change starts.
 
-    Targets may name variables as far as the `permissions` allow it. A shard runs a `part` of the
-    plan, other runs all of it; `kept` are its results that stay from an earlier run, `suites` are
-    all of head, `edits` those of each suite that both sides have. `facts` are those of the run that
-    are known before it, `packages` those of each tree. `judge_rule` states which judges decide."""
+    Targets may name the variables that `permissions` allow. `part` is the plan, or that of a shard;
+    `kept` are its results that stay from an earlier run. `suites` are all suites of head,
+    `edits` the edits of each suite on both sides, `packages` the Python packages of each tree.
+    `facts` are known before the run, `judge_rule` states which judges decide."""
 
     request: ReviewRequest
     base: Base
@@ -98,7 +98,7 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
             has_base = request.job.base.kind != "none"
             head, base = await asyncio.to_thread(leave_out_unusable, head, base, has_base=has_base)
             inputs = await _read_inputs(request, head, base, variables, started)
-            # Not before: an input that is wrong removes no earlier report.
+            # Not before the inputs are read: an invalid input removes no earlier report.
             with suppress(OutputError):  # reported when the results are written
                 keeps = bool(request.run)
                 await asyncio.to_thread(workspace.make_report_folder, keeps_results=keeps)
@@ -106,8 +106,8 @@ async def open_inputs(request: ReviewRequest) -> AsyncIterator[ReviewInputs]:
 
 
 async def _read_head(request: ReviewRequest, configuration: ConfigurationFile) -> Head:
-    """The tree under test. InvalidInput if the inputs or, for the command `run`, a suite of it
-    cannot be used."""
+    """The tree under test. InvalidInput if the inputs or, for the command `run`, a suite cannot be
+    used."""
     workspace, repository, run = request.workspace, request.repository, request.run
     folder, settings, environ = workspace.folder, workspace.settings, workspace.environ
     is_commit = request.job.event != "local"
@@ -193,7 +193,7 @@ def _select(
     rule: JudgeRule,
 ) -> ReviewInputs:
     """The inputs of a change: what runs, and what is known about it before. `facts` and `rule` do
-    not depend on it. Raises AgentEvalsError when nothing can be reviewed."""
+    not depend on the change. Raises AgentEvalsError when nothing can be reviewed."""
     run, settings = request.run, request.settings
     selected = select_suites(head.suites, change)
     if selected.is_empty and settings.untouched == "all":
@@ -213,7 +213,7 @@ def _select(
     }
     running = plan.head.values()
     # A suite that base has and that head's files only warn about has lost its skill, or its agent.
-    lost = [each for each in head.warnings if each.location.path in selected.gone]
+    lost = [warning for warning in head.warnings if warning.location.path in selected.gone]
     errors = (
         *head.errors,
         *lost,
@@ -222,13 +222,13 @@ def _select(
         *facts.quarantines.errors,
     )
     warnings = (
-        *(each for each in head.warnings if each not in lost),
+        *(warning for warning in head.warnings if warning not in lost),
         *distinct_errors(selected.unaffected),
         *(warning for suite in running for warning in suite.warnings),
         *facts.quarantines.warnings,
         *waivers.not_on_base(facts.quarantines),
     )
-    found = (
+    first_notes = (
         *notes(Level.ERROR, errors),
         *notes(Level.WARNING, warnings),
         *notes(Level.NOTICE, find_notices(request, head, base, change, running)),
@@ -238,7 +238,7 @@ def _select(
             "inputs": digest_of_inputs(settings, running),
             "suites": _run_suites(request, plan, edits, change, fingerprints),
             "gone_suites": () if head.errors else selected.gone,  # else it is not known
-            "notes": (*found, *facts.notes),
+            "notes": (*first_notes, *facts.notes),
         }
     )
     return ReviewInputs(
@@ -257,29 +257,29 @@ def _select(
 
 
 def _find_packages(head: Head, base: Base) -> Mapping[Path, Sequence[PackageFolder]]:
-    """The Python packages of both sides, without those in templates of workspaces, whose copies
-    run."""
-    found = {}
+    """The Python packages of both sides, without packages in templates of workspaces: copies of
+    these run."""
+    packages = {}
     of_head = head.checkout.root, head.checkout.tracked, head.suites
     for root, tracked, suites in (of_head, (base.root, base.tracked, base.suites)):
         if root:
             valid = [suite for suite in suites if isinstance(suite, Suite)]
             spaces = [test.workspace for suite in valid for test in suite.tests]
             templates = {space.template for space in spaces if space and space.template}
-            found[root] = find_packages(root, {*MANIFESTS, *tracked}, templates - {root})
-    return found
+            packages[root] = find_packages(root, {*MANIFESTS, *tracked}, templates - {root})
+    return packages
 
 
 async def _find_uncommitted(request: ReviewRequest, checkout: Checkout) -> tuple[str, ...]:
-    """The paths that differ from the commit, without the files that the program writes. In a job,
-    the untracked ones are what its steps before this one made: they are left out."""
+    """The paths that differ from the commit, without the files that the program writes, and in a
+    job without untracked files, which earlier steps of the job made."""
     repository = request.repository
-    own, is_local = request.results_file.resolve(), request.job.event == "local"
+    results_file, is_local = request.results_file.resolve(), request.job.event == "local"
     return tuple(
         path
         for path in (await repository.uncommitted() if repository else ())
         for file in [checkout.root / path]
-        if not request.workspace.writes(file) and file != own
+        if not request.workspace.writes(file) and file != results_file
         if is_local or path in checkout.tracked
     )
 

@@ -32,7 +32,7 @@ _OF_TOOLS = re.compile(
     r"\.(docker|editorconfig|eslint|git(attributes|ignore)|lint|markdownlint|pre-commit|prettier|readthedocs|vale).*"
     rf"|mkdocs\.ya?ml|MANIFEST\.in|{re.escape(FILE)}"
 )
-#: Files that coding agents read, and those in the folder of GitHub.
+#: Files that coding agents read, in any folder and in `.github`.
 _OF_AGENTS = re.compile(
     r"(.*/)?((SKILL|AGENTS|CLAUDE|GEMINI)\.md|(\.claude|\.agents|prompts)/.*)"
     r"|\.github/(copilot-instructions\.md|(agents|chatmodes|hooks|instructions|skills)/.*)",
@@ -74,13 +74,13 @@ _LISTS = frozenset({".csv", ".jsonl", ".tsv"})
 
 @dataclass(frozen=True)
 class KnownFiles:
-    """The known files of a tree; `path in known` asks for one, by its path from the root.
+    """The known files of a tree; `path in known` is whether a path (from the root) is one.
 
     `packages` are the folders with a manifest, and the root. `named` are documents, folders and
     suffixes (`*.md`) of documents (lower case, from `docs` or `.github` on) that other files name:
-    an agent may read these. `built` are those that manifests name. `workflows` are the files of
-    GitHub that name the action. `paths` and `folders` are the action's own files, `labelled` the
-    folders of suites, in which labels lie."""
+    an agent may read these. `built` are the documents that manifests name. `workflows` are the
+    files of GitHub that name the action. `paths` and `folders` are the action's own files,
+    `labelled` the folders of suites, in which labels lie."""
 
     packages: frozenset[str] = frozenset({""})
     named: frozenset[str] = frozenset()
@@ -113,9 +113,9 @@ async def read_known_files(
     settings: Settings,
     workflow: str,
 ) -> KnownFiles:
-    """The known files of a tree with these `tracked` files. Suites reference those that are
-    `covered`, and whether each belongs to suites alone; `links` are symbolic links and where they
-    lead. `workflow` is the path of the one that runs, empty outside of GitHub."""
+    """The known files of a tree with these `tracked` files. `covered` are the files that suites
+    reference, and whether each belongs to suites alone; `links` are symbolic links and where
+    they lead. `workflow` is the path of the workflow that runs, empty outside of GitHub."""
     folders = [f"{_GITHUB}/workflows", f"{_GITHUB}/actions"]
     workflows = {*await repository.search(_ACTION, folders), workflow}
     manifests = (PurePosixPath(path) for path in tracked)
@@ -125,11 +125,11 @@ async def read_known_files(
     )
     named = {name for path in covered for name in _folder_of_program(path, packages)}
     built, by_document = set[str](), defaultdict[str, set[str]](set)
-    for path, found in lines.items():
+    for path, in_file in lines.items():
         file, document = PurePosixPath(path), _document(path, packages)
-        names = {name for line in found for name in _named(line, file)}
-        if any(map(_WALK.search, found)):
-            suffixes = (suffix for line in found for suffix in _SUFFIX.findall(line))
+        names = {name for line in in_file for name in _named(line, file)}
+        if any(map(_WALK.search, in_file)):
+            suffixes = (suffix for line in in_file for suffix in _SUFFIX.findall(line))
             names |= {f"*{suffix}" for suffix in suffixes if suffix in _TEXTS}
         if document is not None and path not in workflows and not _OF_AGENTS.fullmatch(path):
             by_document[document] |= names
@@ -142,22 +142,22 @@ async def read_known_files(
         if _document(link, packages) is None:
             named.update(name for to in targets for name in _named(f"'{to}'", PurePosixPath(link)))
     waiting = list(by_document)
-    while found_now := [name for name in waiting if _is_named(name, named)]:
-        waiting = [name for name in waiting if name not in found_now]
-        named.update(name for document in found_now for name in by_document[document])
+    while read_now := [name for name in waiting if _is_named(name, named)]:
+        waiting = [name for name in waiting if name not in read_now]
+        named.update(name for document in read_now for name in by_document[document])
     of_suites = {PurePosixPath(path) for path, is_own in covered.items() if is_own}
-    own = {FILE, *filter(None, [settings.baseline_file])}
+    paths = {FILE, *filter(None, [settings.baseline_file])}
     calibration = normpath(f"{settings.working_directory}/{CALIBRATION_FILE}")
     content = await asyncio.to_thread(read_calibration, repository.root / calibration)
     if content is None or parse_calibration(content).calibration:  # else it may be an agent's data
-        own.add(calibration)
+        paths.add(calibration)
     written = {settings.report_dir, *filter(None, [settings.cache_dir])}
     return KnownFiles(
         frozenset(packages),
         frozenset(named),
         frozenset(built),
         frozenset(workflows),
-        frozenset(own),
+        frozenset(paths),
         tuple(f"{folder}/" for folder in written),
         frozenset(map(_folder, of_suites)),
     )
@@ -168,8 +168,8 @@ def _folder(path: PurePosixPath) -> str:
 
 
 def _document(path: str, packages: Collection[str]) -> str | None:
-    """The name of a document by which files may name it: from `docs` or `.github` on, else the last
-    part; None for any other file."""
+    """The name by which files may name a document: its path from `docs` or `.github` on, else the
+    last part; None for a file that is no document."""
     parts = path.split("/")
     if parts[0] == _GITHUB:
         return path.lower()
@@ -183,8 +183,8 @@ def _document(path: str, packages: Collection[str]) -> str | None:
 
 
 def _folder_of_program(path: str, packages: Collection[str]) -> Iterator[str]:
-    """The folder of documentation, or that of GitHub's folders, in which a program lies: its other
-    files may be there, too."""
+    """The folder of documentation, or the folder in `.github`, in which a program lies: other files
+    of the program may be there, too."""
     name = _document(path, packages)
     if name is not None and "/" in name and PurePosixPath(name).suffix not in _TEXTS:
         first, *rest = name.split("/")[:-1]
@@ -204,27 +204,27 @@ def _named(line: str, file: PurePosixPath) -> Iterator[str]:
     for glob in _GLOB.finditer(line) if file.suffix not in _LISTS else ():
         suffixes = (f".{suffix.lower()}" for suffix in re.findall(r"\w+", glob[1]))
         yield from (f"*{suffix}" for suffix in suffixes if suffix in _TEXTS)
-    for found in _WORD.finditer(line):
-        if not _NAME.search(found[0]):
+    for match in _WORD.finditer(line):
+        if not _NAME.search(match[0]):
             continue
-        word = found[0].lower().lstrip("@^~#")
+        word = match[0].lower().lstrip("@^~#")
         parts = [part for part in re.split(r"[/\\]+", word) if part not in ("", ".", "..")]
-        marked = f"{line[: found.start()]}\0{line[found.end() :]}"
+        marked = f"{line[: match.start()]}\0{line[match.end() :]}"
         for first in (_DOCS, _GITHUB):
             if first in parts:
                 rest = parts[parts.index(first) :]
-                if rest[1:] or (first == _DOCS and _is_path(found[0], marked, file)):
+                if rest[1:] or (first == _DOCS and _is_path(match[0], marked, file)):
                     yield "/".join(rest)
                 break
         else:
             name = parts[-1].rstrip(".") if parts and file.suffix not in _LISTS else ""
             if _DOCUMENT.fullmatch(name):  # with a language or format that is computed
-                yield f"{name}." if re.match(r"\.[{$%]", line[found.end() - 1 :]) else name
+                yield f"{name}." if re.match(r"\.[{$%]", line[match.end() - 1 :]) else name
 
 
 def _is_path(word: str, line: str, file: PurePosixPath) -> bool:
-    """Whether the name of a folder in a line of a file, which a null stands for, is that of the
-    folder."""
+    """Whether a word in a line of a file is the path of a folder and not prose; a null stands for
+    the word in the `line`."""
     if file.name in _MANIFESTS or file.suffix in _LISTS:
         return bool(file.name in _MANIFESTS and _VALUE.search(line))
     if _QUOTED.search(line) or "/" in word or "\\" in word or _AFTER_COMMAND.search(line):

@@ -25,8 +25,8 @@ from agentevals_action.system.files.regular_files import is_present
 def find_notices(
     request: ReviewRequest, head: Head, base: Base, change: Change, running: Collection[Suite]
 ) -> Iterator[str]:
-    """The notices about a change, of which the suites that are `running` run, and about the files
-    on disk: a local review is of the working tree. Blocks: suites that do not run are searched."""
+    """The notices about a change, with the suites that are `running`, and about the files on disk:
+    a local review is of the working tree. Blocks: suites that do not run are searched."""
     settings = request.settings
     changed = [path for file in change.files or () for path in file.paths]
     rules, edited = settings.watch_rules, edited_replies(changed, settings)
@@ -46,22 +46,22 @@ def find_notices(
     edits += [f"adds {list_paths(added)}"] if added else []
     if edits and base.root:
         yield f"the change edits `watch`: it {joined(edits)}; base's rules hold, too"
-    known = None  # with a working directory, rules may be for the suites of other jobs
+    suites = None  # with a working directory, rules may be for the suites of other jobs
     if settings.working_directory == ".":
-        known = (*(suite.path for suite in head.suites), *(change.base_suites or ()))
+        suites = (*(suite.path for suite in head.suites), *(change.base_suites or ()))
     tracked = (path for files in change.tracked.values() for path in files.ids)
-    yield from useless_rules(rules, (*changed, *(head.checkout.files or ()), *tracked), known)
+    yield from useless_rules(rules, (*changed, *(head.checkout.files or ()), *tracked), suites)
     if request.job.event != "local":
         yield from _describe_disk(settings, head, running)
     if not (request.run and request.run.paths):
-        found = overlooked(head.checkout, [suite.path for suite in head.suites])
-        yield from filter(None, [found])
+        skipped = overlooked(head.checkout, [suite.path for suite in head.suites])
+        yield from filter(None, [skipped])
 
 
 def describe_uncovered(change: Change, suites: Collection[Suite], samples: int) -> str:
-    """The sentence about the files that no suite and no rule of `watch` covers, with the lines of
-    `watch` that tell what they are; empty without such files. `suites` are those that run, with
-    `samples` of each test."""
+    """The sentence about the files that no suite and no rule of `watch` covers, with the lines
+    for `watch` that state what they are; empty without such files. `suites` run, with `samples`
+    samples of each test."""
     is_named = [change.names_agent(suite.path) for suite in suites]
     paths = [file.path for file in change.unknown_to(suites)]
     if all(is_named) and change.watch:
@@ -109,16 +109,16 @@ def useless_rules(
 ) -> tuple[str, ...]:
     """A sentence for each rule that can have no effect. `files` and `suites` are all paths of both
     sides; None if not all suites are known."""
-    found = []
+    sentences = []
     for rule in watch:
         missing = "suite" if any(map(rule.covers, files)) else "file"
         useless = suites is not None and not any(map(rule.affects, suites))
         if missing == "file" or useless:
-            found.append(
+            sentences.append(
                 f"the rule `{rule}` of `watch` matches no {missing} of the repository, "
                 "so it has no effect: fix it or remove it"
             )
-    return tuple(found)
+    return tuple(sentences)
 
 
 def _describe_disk(settings: Settings, head: Head, running: Collection[Suite]) -> Iterator[str]:
@@ -142,8 +142,8 @@ def unmatched_globs(
     suites: Suites, quarantines: Sequence[Quarantine], rows: RowsBySuite
 ) -> Iterator[Diagnostic]:
     """A warning for each glob of gates or of the quarantine that no test matches; `suites` are all
-    of head. Not where tests are unknown that it may match: those of a broken suite, and of a suite
-    that did not run, or ended in an error, whose tests are known when it has run."""
+    suites of head. No warning where the glob may match unknown tests: the tests of a broken suite,
+    or, if a suite's tests are known only when it has run, of one that did not run or failed."""
     names = {suite.path: _find_ids(suite, rows.get(suite.path, {})) for suite in suites}
     valid = [suite for suite in suites if isinstance(suite, Suite)]
     declared: list[tuple[Location, Sequence[str], str, Sequence[str]]] = [*gate_globs(valid)]
@@ -151,9 +151,9 @@ def unmatched_globs(
         meant = [path for path in names if not entry.suites or selected(path, entry.suites)]
         declared.append((entry.location, entry.tests, "in quarantine", meant))
     for location, globs, role, paths in declared:
-        known = [own for own in (names[path] for path in paths) if own is not None]
+        known = [ids for ids in (names[path] for path in paths) if ids is not None]
         for glob in globs if len(known) == len(paths) else ():
-            matched = any(selected_name(name, [glob]) for own in known for name in own)
+            matched = any(selected_name(name, [glob]) for ids in known for name in ids)
             if not glob.startswith("!") and not matched:
                 problem = f"no test matches `{glob}`, which is {role}"
                 yield Diagnostic(location, problem, "correct it")

@@ -45,8 +45,8 @@ def find_plan(
     request: ReviewRequest,
     variables: Variables,
 ) -> Plan:
-    """The selected suites that can run. A suite whose targets need an unset variable cannot, unless
-    the job has no secrets: then its tests end in errors."""
+    """The selected suites that can run. A suite whose targets need an unset variable cannot run,
+    unless the job has no secrets: then its tests end in errors."""
     by_path = {suite.path: suite for suite in suites if isinstance(suite, Suite)}
     on_base = {suite.path: suite for suite in base.suites if isinstance(suite, Suite)}
     missing = {
@@ -68,12 +68,12 @@ def _target_errors(
 ) -> tuple[Diagnostic, ...]:
     """A diagnostic for each target that the suite uses and that is not declared, or needs an unset
     variable, and for each condition that cannot be decided. A replay needs no variable."""
-    known = variables(suite.root, suite.folder)
+    set_variables = variables(suite.root, suite.folder)
     undeclared = undeclared_target(suite)
     diagnostics = [undeclared] if undeclared else []
     diagnostics += undecidable_conditions(suite, request.settings)
     for target in (suite.targets.targets[name] for name in suite.used_targets):
-        names = [name for name in target.variables if name not in known]
+        names = [name for name in target.variables if name not in set_variables]
         if names and request.cache != "replay":
             problem = f"the target `{target.name}` needs {', '.join(names)}"
             problem = f"{problem}, which {'is' if len(names) == 1 else 'are'} not set"
@@ -121,8 +121,8 @@ def part_of_shard(plan: Plan, shard: Shard) -> Plan:
 
 
 def leave_out_unusable(head: Head, base: Base, *, has_base: bool) -> tuple[Head, Base]:
-    """Both sides without the tests whose files are missing, and a notice about those of head. On
-    head, a test stays whose files base has, or may have: it ends in an error."""
+    """Both sides without the tests whose files are missing, and a notice about the tests of head. A
+    test of head whose files base has, or may have, stays: it ends in an error."""
     kept, left_out = _split(head.suites, base.root)
     if not kept or (has_base and base.root is None):
         return head, base
@@ -137,7 +137,7 @@ def leave_out_unusable(head: Head, base: Base, *, has_base: bool) -> tuple[Head,
 
 
 def _split(suites: Suites, other: Path | None) -> tuple[Suites, Sequence[str]]:
-    """The suites with the tests that can run, or could in another tree, and the other tests."""
+    """The suites with the tests that can run, or could in the tree `other`, and the other tests."""
     kept, left_out = list[Suite | BrokenSuite](), list[str]()
     for suite in suites:
         lost: dict[str, list[str]] = {}
@@ -145,7 +145,7 @@ def _split(suites: Suites, other: Path | None) -> tuple[Suites, Sequence[str]]:
             if missing := list(_missing(test, other)):
                 lost[test.id] = missing
         left_out += [
-            f"{name_suite(suite.path)}: {name} ({', '.join(each)})" for name, each in lost.items()
+            f"{name_suite(suite.path)}: {test} ({', '.join(files)})" for test, files in lost.items()
         ]
         if not lost or isinstance(suite, BrokenSuite):
             kept.append(suite)

@@ -32,7 +32,7 @@ from agentevals_action.validation.field_errors import did_you_mean
 
 Suites = Sequence[Suite | BrokenSuite]
 
-#: Folder in the report folder with those of the shards.
+#: Folder in the report folder with the report folders of the shards.
 SHARDS = "shards"
 #: Errors of the machine. Other errors are caused by the input `report-dir`.
 _DISK_ERRORS = frozenset(
@@ -51,7 +51,7 @@ class ReviewWorkspace:
 
     @property
     def report(self) -> Path:
-        """The report folder: absolute, and without links unless a program made one of it."""
+        """The report folder: absolute, and without links unless a program replaced it by a link."""
         return self.folder.resolve() / self.settings.report_dir
 
     def writes(self, file: Path) -> bool:
@@ -78,7 +78,7 @@ class ReviewWorkspace:
 
     def make_report_folder(self, *, keeps_results: bool = False) -> None:
         """Makes the report folder and deletes the files of an earlier run, apart from the results
-        of head if it `keeps_results`.
+        of head if `keeps_results`.
 
         Raises InvalidInput when the path cannot be a folder of the workspace (what is there may be
         part of the change), and OutputError when the disk refuses it.
@@ -110,8 +110,8 @@ class ReviewWorkspace:
 
     def merge_shards(self, head_sha: str, policy: Policy | None = None) -> RunResults:
         """The results of all shards of a commit, from their folders in the folder `shards` of the
-        report folder; they are written as those of one run, which the policy decides (None: that of
-        the shards). Raises InvalidInput without a shard."""
+        report folder; they are written as the results of one run, which `policy` decides (None: the
+        policy of the shards). Raises InvalidInput without a shard."""
         merged = read_shards(self.report / SHARDS, head_sha, policy)
         self.make_report_folder()
         return self.write(merged)
@@ -120,8 +120,8 @@ class ReviewWorkspace:
 @dataclass(frozen=True)
 class LocalRun:
     """The command `run`: a review without a base, of which each suite must be valid. `paths` are
-    the suites, or folders of suites, that run (empty: all); `globs` are those by which `select`
-    reduces suites to tests. `resume` gives the results of an earlier run that stay. The results are
+    the suites, or folders of suites, that run (empty: all); by the `globs`, `select` reduces suites
+    to tests. `resume` gives the results of an earlier run that stay. The results are
     written to the file `output`, too. If the run `records`, the reply store gets each reply. With a
     `variant`, the suites that have it run in that arm."""
 
@@ -140,13 +140,13 @@ class LocalRun:
         if self.variant is None:
             return [suite.model_copy(update={"variants": ()}) for suite in suites]
         every = [arm for suite in suites for arm in suite.arms]
-        found = [arm for arm in every if arm.variant == self.variant]
-        if not found:
-            known = sorted({arm.variant for arm in every})
-            advice = f"write {join_choices(known)}" if known else "declare it in `variants`"
+        arms = [arm for arm in every if arm.variant == self.variant]
+        if not arms:
+            names = sorted({arm.variant for arm in every})
+            advice = f"write {join_choices(names)}" if names else "declare it in `variants`"
             problem = f"no suite has a variant `{self.variant}`"
-            raise InvalidInput(problem, did_you_mean(self.variant, known, advice))
-        return found
+            raise InvalidInput(problem, did_you_mean(self.variant, names, advice))
+        return arms
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class ReviewRequest:
 
     @property
     def cache(self) -> Mode | None:
-        """What the run does with stored replies; None without these."""
+        """What the run does with stored replies; None without stored replies."""
         if self.run and self.run.records:
             return "record"
         return None if self.settings.cache == "off" else self.settings.cache
@@ -202,12 +202,12 @@ class ReviewRequest:
 
     @property
     def results_file(self) -> Path:
-        """The file that gets each result of head at once."""
+        """The file that gets each result of head as soon as it is known."""
         return self.run.output if self.run else self.workspace.report / HEAD_RESULTS
 
     def write(self, results: RunResults) -> RunResults:
         """Writes the files of a run, which contain no secrets; gives the results with the problems
-        that this has."""
+        of writing."""
         file = self.results_file
         if file != self.workspace.report / HEAD_RESULTS:
             write_file(file, results.content(HEAD_RESULTS))

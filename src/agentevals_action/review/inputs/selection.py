@@ -23,16 +23,16 @@ class Change:
     """A change: `files` is None if they are unknown, `everything` if all suites run anyway.
 
     `base_suites` are the paths of the suites on base, if known. `named` are files that affect a
-    suite besides those that it names itself, by its path on head: stored replies, and those that it
-    names on base. `watch` are the rules of head and those of base that match a file,
-    because a change cannot uncover its own files. `uncovered` are the files that not all suites and
-    no rule that counts cover, and that are known to be nothing else: they affect all suites whose
-    agent the rules of both sides do not name. Other suites cover those that are `shared`.
+    suite (by its path on head) besides the files that it names itself: stored replies, and files
+    that it names on base. `watch` are the rules of head and the rules of base that match a file,
+    because a change cannot uncover its own files. `uncovered` are the changed files that no rule
+    and not all suites cover, and that may be an agent's: they affect all suites whose agent the
+    rules of both sides do not name. `shared` are the uncovered files that some suites cover.
     `links` are the changed paths that are symbolic links on either side, with the files that they
-    lead to: suites reference these. `every_path` are all paths by which rules may name a changed
-    one. `of_skills` are the changed paths in skills, with the folder of the skill, where a
-    suite of head installs its skills: they do not affect such suites. `tracked` are the files of
-    each tree by its root."""
+    lead to, which suites reference. `every_path` are all paths by which rules may name a changed
+    path. `of_skills` are the changed paths in skills, with the folder of the skill, where a suite
+    of head installs its skills: they do not affect such suites. `tracked` are the files of each
+    tree by its root."""
 
     files: Sequence[ChangedFile] | None = None
     everything: bool = False
@@ -54,14 +54,14 @@ class Change:
 
     def names_agent(self, suite: str) -> bool:
         """Whether rules of both sides name the agent of a suite."""
-        own = [[rule for rule in rules if rule.affects(suite)] for rules in self.watch]
-        return bool(own) and all(map(names_files, own))
+        affecting = [[rule for rule in rules if rule.affects(suite)] for rules in self.watch]
+        return bool(affecting) and all(map(names_files, affecting))
 
 
 @dataclass(frozen=True)
 class SelectedSuites:
-    """The suites that run and why; the `broken` ones that make the outcome invalid; the broken ones
-    that the change does not affect (`unaffected`); the paths that only base has (`gone`)."""
+    """The suites that run and why; the `broken` suites that make the outcome invalid; the broken
+    suites that the change does not affect (`unaffected`); the paths that only base has (`gone`)."""
 
     selections: tuple[Selection, ...] = ()
     broken: tuple[BrokenSuite, ...] = ()
@@ -96,14 +96,14 @@ def select_suites(suites: Sequence[Suite | BrokenSuite], change: Change) -> Sele
 def _selection(
     suite: Suite, reasons: Mapping[str, str], change: Change, base_path: str | None
 ) -> Selection:
-    words = list(dict.fromkeys(reasons.values()))
-    if len(words) > _MAX_REASONS:
-        words = [*words[:_MAX_REASONS], f"and {len(words) - _MAX_REASONS} more files"]
+    sentences = list(dict.fromkeys(reasons.values()))
+    if len(sentences) > _MAX_REASONS:
+        sentences = [*sentences[:_MAX_REASONS], f"and {len(sentences) - _MAX_REASONS} more files"]
     if change.everything:
-        words.insert(0, "all suites run, whatever changed")
+        sentences.insert(0, "all suites run, whatever changed")
     elif change.files is None:
-        words.insert(0, "the changed files are unknown, so all suites run")
-    return Selection(suite.path, tuple(words), tuple(map(printable_path, reasons)), base_path)
+        sentences.insert(0, "the changed files are unknown, so all suites run")
+    return Selection(suite.path, tuple(sentences), tuple(map(printable_path, reasons)), base_path)
 
 
 def _reasons(suite: Suite | BrokenSuite, change: Change) -> dict[str, str]:
@@ -135,8 +135,8 @@ def _referenced(
     roles: Mapping[str, str],
     links: Mapping[str, Sequence[str]],
 ) -> str | None:
-    """The suite references the file, where the link leads, or a file below it: git lists a
-    submodule, or a link to a folder, as one entry."""
+    """The reason if the suite references the file, the file that it links to, or a file below it:
+    git lists a submodule, or a link to a folder, as one entry."""
     targets = (target for name in file.paths for target in links.get(name, ()))
     for path in (*file.paths, *targets):
         if path == suite.path:
@@ -150,7 +150,7 @@ def _referenced(
 def _watched(suite: Suite | BrokenSuite, file: ChangedFile, change: Change) -> str | None:
     for path in file.paths:
         every = change.every_path.get(path, [path])
-        if any(rule_for(rules, each, suite.path) for rules in change.watch for each in every):
+        if any(rule_for(rules, name, suite.path) for rules in change.watch for name in every):
             return f"watch: {printable_path(file.path)}"
     return None
 

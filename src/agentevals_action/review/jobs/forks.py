@@ -1,4 +1,4 @@
-"""How the pull request of a fork gets a check, whose own run has no keys. `mode: publish` is the
+"""How the pull request of a fork, whose own run has no keys, gets a check. `mode: publish` is the
 trusted phase: it reports what the untrusted run claims, has no checkout and starts no program. And
 a maintainer requests a run by a comment with the command `/agentevals run SHA`."""
 
@@ -113,14 +113,14 @@ def _report(
     settings: Settings,
     summary: CommandFile,
 ) -> Iterable[str]:
-    """Writes the refusal, and gives what could not be written."""
+    """Writes the refusal, and returns the notices about what could not be written."""
     sentence = f"The run was refused: {prose(str(refused), 500)}."
     workflow_commands.append_summary(summary, f"{sentence}\n")
     if not refused.is_answered or settings.comment == "off":
         return ()
     job = events.requested_job(runner.event_name, pull, pull.head_sha, settings)
-    own = settings.model_copy(update={"comment_id": f"{settings.comment_id}.command"})
-    host = GitHubHost(runner, own, job)
+    command_settings = settings.model_copy(update={"comment_id": f"{settings.comment_id}.command"})
+    host = GitHubHost(runner, command_settings, job)
     host.publish_comment(CommentReport(sentence, Outcome.INVALID, wanted=True))
     return host.notices
 

@@ -38,8 +38,8 @@ _CRASHED = CheckReport(
 @dataclass(frozen=True)
 class JobStep:
     """The work of this process: a review, a shard, a merge or a publication. `refused` are the
-    reasons why nothing can run. `phase` is the first phase that a trusted one reports, which has no
-    clone."""
+    reasons why nothing can run. `phase` is the first phase that a trusted phase (without a clone)
+    reports."""
 
     job: Job
     workspace: ReviewWorkspace
@@ -74,7 +74,7 @@ async def writing_check(host: GitHubHost) -> AsyncIterator[None]:
 
 
 async def obtain_results(step: JobStep) -> RunResults:
-    """The results that are published; a job that could not start or be finished has some, too."""
+    """The results that are published, also of a job that could not start or complete."""
     workspace, phase = step.workspace, step.phase
     try:
         if step.refused:
@@ -102,7 +102,7 @@ async def run(step: JobStep) -> RunResults:
         await check_out(repository, job.merge_sha, workspace)
     async with _isolation(step, repository) as users:
         with suppress(OutputError):  # reported when the results are written
-            # Of an earlier step: this one may have inputs that cannot be used.
+            # Removes the files of an earlier step: the inputs of this step may be invalid.
             await asyncio.to_thread(workspace.make_report_folder)
         return await pipeline.run(
             ReviewRequest(job, workspace, repository, step.host, step.data_branch, users)

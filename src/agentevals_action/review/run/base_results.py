@@ -18,8 +18,8 @@ _FILE_BYTES = 64 * 1024 * 1024
 
 
 async def find_base(inputs: ReviewInputs) -> BaseResults:
-    """The stored results of the suites that run, read before a program of the change starts; what
-    has none has to run on base, if `baseline` allows that."""
+    """The stored results of the suites that run, read before a program of the change starts. A
+    suite without stored results has to run on base, if `baseline` allows that."""
     settings, base = inputs.request.settings, inputs.base
     name, is_stored = settings.baseline, _is_stored(inputs)
     wanted, reason = bool(base.sha or base.problem or is_stored), base.reason
@@ -47,14 +47,14 @@ async def find_base(inputs: ReviewInputs) -> BaseResults:
     if not wanted or base.problem:
         return BaseResults(info)
     suites, missing = _suites_on_base(inputs)
-    found = await find_stored(sources, suites, info)
+    results = await find_stored(sources, suites, info)
     variants = {
         (arm.key, name): row
         for source in reversed(sources)
         for arm in inputs.part.arms
         for name, row in source.find_valid(arm, settings.samples).items()
     }
-    return replace(found, suites={**found.suites, **missing}, variants=tuple(variants.values()))
+    return replace(results, suites={**results.suites, **missing}, variants=tuple(variants.values()))
 
 
 def _is_stored(inputs: ReviewInputs) -> bool:
@@ -63,8 +63,8 @@ def _is_stored(inputs: ReviewInputs) -> bool:
 
 
 def _suites_on_base(inputs: ReviewInputs) -> tuple[dict[str, Suite], dict[str, BaseSuite]]:
-    """Base's suites of those that run, and the reasons for those that it does not have; both by
-    path on head."""
+    """The suites of base that run, and the reasons why base does not have the others; both by path
+    on head."""
     on_base = {suite.path: suite for suite in inputs.base.suites}
     suites: dict[str, Suite] = {}
     missing: dict[str, BaseSuite] = {}
@@ -116,21 +116,21 @@ async def _read_branch(inputs: ReviewInputs) -> tuple[tuple[StoredRun, ...], str
     problems: list[str] = []
     suites = (*inputs.part.base.values(), *inputs.part.arms)
     paths = {suite.path for suite in suites}
-    found = await asyncio.to_thread(list, files.runs(problems, paths))
-    runs = await _usable(inputs, [run for _, run in found])
+    read = await asyncio.to_thread(list, files.runs(problems, paths))
+    runs = await _usable(inputs, [run for _, run in read])
     return tuple(runs), "; ".join(problems)
 
 
 async def _usable(inputs: ReviewInputs, runs: Sequence[StoredRun]) -> Sequence[StoredRun]:
-    """The runs that are no earlier attempt of this one. Where base is stored results alone, those
-    of this commit, and those from before it was made, which are of older commits."""
-    own_id = inputs.request.workspace.environ.get("GITHUB_RUN_ID")
-    runs = [run for run in runs if run.run_id != own_id]
+    """The runs that are no earlier attempt of this run. Where base is stored results alone, these
+    are the runs of this commit and of older commits: those from before the commit's time."""
+    run_id = inputs.request.workspace.environ.get("GITHUB_RUN_ID")
+    runs = [run for run in runs if run.run_id != run_id]
     repository, commit = inputs.request.repository, inputs.facts.commit
     if repository is None or not _is_stored(inputs):
         return runs
-    made = await repository.commit_time(commit)
-    return [run for run in runs if run.commit == commit or (run.time or "") < made]
+    commit_time = await repository.commit_time(commit)
+    return [run for run in runs if run.commit == commit or (run.time or "") < commit_time]
 
 
 async def _read_file(inputs: ReviewInputs) -> tuple[tuple[StoredRun, ...], str]:

@@ -23,15 +23,15 @@ from agentevals_action.runners.executor import Executors
 async def compare_answers(
     inputs: ReviewInputs, executors: Executors, head: Rows, base: Rows, progress: Progress
 ) -> Rows:
-    """The results of head, with the comparisons of their answers and what these cost."""
+    """The results of head, with the comparisons of their answers and the cost of comparing."""
     suites, done = inputs.part.head, 0
     pairs = {
-        key: (now, before)
+        key: (on_head, on_base)
         for path, suite in suites.items()
         for test in suite.tests
         if test.comparing and (key := (path, test.id)) in base
         if _ask_the_same(head[key], base[key])
-        if (now := _first_answer(head[key])) and (before := _first_answer(base[key]))
+        if (on_head := _first_answer(head[key])) and (on_base := _first_answer(base[key]))
     }
 
     async def compare(key: Key) -> TestResult:
@@ -48,8 +48,8 @@ async def compare_answers(
 async def confirm_answers(
     inputs: ReviewInputs, executors: Executors, head: Rows, base: Rows, progress: Progress
 ) -> tuple[Rows, Rows]:
-    """The results of both sides with a fresh answer of both to each question of the suites whose
-    answers are worse, and with the comparisons of these. They are those of no test."""
+    """The results of both sides, with a fresh answer of each to the questions of the suites whose
+    answers are worse, and their comparisons. A fresh answer is no sample of its test."""
     keys = _find_worse(inputs, head)
     if not keys or not inputs.request.settings.confirm:
         return head, base
@@ -58,19 +58,20 @@ async def confirm_answers(
 
     async def compare(key: Key) -> tuple[TestResult, TestResult]:
         taken = await sampler.both(key, 1)
-        now, before = with_both(head[key], base[key], taken)
+        row, base_row = with_both(head[key], base[key], taken)
         fresh = tuple(side[0] for side in taken)
-        missing = next((each for each in fresh if not each.output_messages), None)
+        missing = next((sample for sample in fresh if not sample.output_messages), None)
         if missing is None:
             executor = executors.of(inputs.part.head[key[0]])
             pair = await executor.compare(key[1], (fresh[0], fresh[1]), 1)
         else:
             error = missing.error or ErrorInfo(kind="evaluator", message="there is no answer")
-            results = now.pairs[0].evaluator_results
+            results = row.pairs[0].evaluator_results
             without = partial(replace, score=None, evaluator_results=(), error=error)
             pair = SampleResult(evaluator_results=tuple(map(without, results)))
-        pairs = (*now.pairs, replace(pair, role="fresh"))
-        return replace(now, pairs=pairs, spent=total_spending((now.spent, pair.spent))), before
+        pairs = (*row.pairs, replace(pair, role="fresh"))
+        spent = total_spending((row.spent, pair.spent))
+        return replace(row, pairs=pairs, spent=spent), base_row
 
     return await _replace_rows(compare, keys, head, base)
 
@@ -99,29 +100,29 @@ async def _replace_rows(
     head: Rows,
     base: Rows,
 ) -> tuple[Rows, Rows]:
-    """The results of both sides, of which a function gives those of some tests."""
-    found = await run_at_once(sample, keys)
-    on_head, on_base = ({key: row[side] for key, row in found.items()} for side in (0, 1))
+    """The results of both sides, with the results of some tests (`keys`) replaced by `sample`."""
+    replaced = await run_at_once(sample, keys)
+    on_head, on_base = ({key: row[side] for key, row in replaced.items()} for side in (0, 1))
     return {**head, **on_head}, {**base, **on_base}
 
 
 def _find_risen(inputs: ReviewInputs, head: Rows, base: Rows) -> Sequence[Key]:
     """The tests with results on both sides of the suites whose rise has to be confirmed."""
     suites, policy = inputs.facts.suites, inputs.request.policy
-    on_base, found = by_suite(base), list[Key]()
+    on_base, keys = by_suite(base), list[Key]()
     for path, rows in by_suite(head).items():
         pairs = {
             name: (row, as_head_scores(on_base[path][name]))
             for name, row in rows.items()
             if name in on_base.get(path, {}) and is_same_test(row, on_base[path][name])
         }
-        suite = next(each for each in suites if each.path == path)
+        suite = next(suite for suite in suites if suite.path == path)
         increases = find_increases(suite, pairs.values(), policy, len(suites))
         is_part = bool(inputs.request.settings.shard)
-        is_suspect = any(each.needs_confirmation(is_part=is_part) for each in increases)
+        is_suspect = any(increase.needs_confirmation(is_part=is_part) for increase in increases)
         if is_suspect and not is_replay(suite, pairs.values()):
-            found += [(path, name) for name in pairs]
-    return found
+            keys += [(path, name) for name in pairs]
+    return keys
 
 
 def _find_worse(inputs: ReviewInputs, head: Rows) -> Sequence[Key]:
@@ -135,21 +136,21 @@ def _find_worse(inputs: ReviewInputs, head: Rows) -> Sequence[Key]:
         ]
         for suite in inputs.facts.suites
     ]
-    found = find_comparisons(suites, inputs.request.policy)
+    comparisons = find_comparisons(suites, inputs.request.policy)
     is_part = bool(inputs.request.settings.shard)
     return [
         row.key
-        for own, compared in zip(suites, found, strict=True)
-        if any(each.needs_confirmation(is_part=is_part) for each in compared)
-        for row in own
+        for rows_of_suite, compared in zip(suites, comparisons, strict=True)
+        if any(comparison.needs_confirmation(is_part=is_part) for comparison in compared)
+        for row in rows_of_suite
     ]
 
 
 def _ask_the_same(head: TestResult, base: TestResult) -> bool:
-    now, before = head.fingerprint, base.fingerprint
-    return bool(now and before and now.question == before.question)
+    on_head, on_base = head.fingerprint, base.fingerprint
+    return bool(on_head and on_base and on_head.question == on_base.question)
 
 
 def _first_answer(row: TestResult) -> SampleResult | None:
-    """The first sample with an answer. Which one is no choice by the verdict."""
+    """The first sample with an answer, whatever its verdict."""
     return next((sample for sample in row.main_samples if sample.output_messages), None)

@@ -38,7 +38,7 @@ from agentevals_action.runners.executor import Executors
 #: Fresh samples of a suspect that may end in an error before its confirmation ends in an error.
 _MAX_ERRORS = 2
 
-#: Takes so many fresh samples of a test. One that could not be scored is returned as an error.
+#: Takes a number of fresh samples of a test. A sample that could not be scored has an error.
 TakeSamples = Callable[[Key, int], Awaitable[Sequence[SampleResult]]]
 #: Samples of head, and of base.
 BothSides = tuple[Sequence[SampleResult], Sequence[SampleResult]]
@@ -51,8 +51,8 @@ async def confirm(
     base: Rows,
     progress: Progress,
 ) -> tuple[Rows, Rows]:
-    """The results of both sides with the fresh samples of the confirmation: those of suspects, and
-    those of tests that block by themselves. A shard takes all samples that may be needed, because
+    """The results of both sides with the fresh samples of the confirmation: of suspects, and of
+    tests that block by themselves. A shard takes all samples that may be needed, because
     it does not know the number of all suspects."""
     settings = inputs.request.settings
     if not settings.confirm:
@@ -60,10 +60,10 @@ async def confirm(
     on_base = by_suite(base)
     suspects = {suspect.key: suspect for suspect in find_suspects(by_suite(head), on_base)}
     blocking = _blocking(head, inputs.request.policy.fail_on)
-    # Fresh samples of these reveal nothing.
-    certain = {(suite.path, test) for suite in inputs.facts.suites for test in suite.steady}
-    suspects = {key: suspect for key, suspect in suspects.items() if key not in certain}
-    blocking = [key for key in blocking if key not in certain]
+    # Fresh samples of steady tests reveal nothing.
+    steady = {(suite.path, test) for suite in inputs.facts.suites for test in suite.steady}
+    suspects = {key: suspect for key, suspect in suspects.items() if key not in steady}
+    blocking = [key for key in blocking if key not in steady]
     if not suspects and not blocking:
         return head, base
     tests, subject = len({*suspects, *blocking}), "whose verdict dropped"
@@ -83,8 +83,8 @@ async def confirm(
 
 
 class Sampler:
-    """Takes the fresh samples of tests of these results, and shows the progress for so many tests,
-    which are the `subject`."""
+    """Takes fresh samples of tests, whose results are `head` and `base`, and shows the progress for
+    `tests` tests, which the `subject` describes."""
 
     def __init__(
         self,
@@ -112,8 +112,8 @@ class Sampler:
         run."""
         path, test = key
         samples = await self._sample(self.suite_on_base(key), key, count)
-        now, before = self._head[key].fingerprint, self._base[key].fingerprint
-        if now and before and now.grading != before.grading:
+        on_head, on_base = self._head[key].fingerprint, self._base[key].fingerprint
+        if on_head and on_base and on_head.grading != on_base.grading:
             return await self._executors.of(self._part.head[path]).score(test, samples)
         return samples
 
@@ -130,8 +130,8 @@ class Sampler:
         return suite
 
     async def both(self, key: Key, count: int) -> BothSides:
-        """So many fresh samples of head and of base, at the same time, because a vendor is slower
-        at some times; an error in their place if base cannot take any."""
+        """`count` fresh samples of head and of base, at the same time, because a vendor is slower
+        at some times; an error in their place if base cannot run."""
 
         async def take(side: TakeSamples) -> Sequence[SampleResult]:
             try:
@@ -174,8 +174,8 @@ def _blocking(head: Rows, fail_on: Collection[str]) -> list[Key]:
 
 
 def _with_fresh(head: Rows, base: Rows, fresh: Mapping[Key, FreshSamples]) -> tuple[Rows, Rows]:
-    """The results with fresh samples. Those of base are scored as on head, so they do not belong to
-    a result that base scored differently."""
+    """The results with fresh samples. Fresh samples of base are scored as on head, so they do not
+    belong to a result that base scored differently."""
     on_head, on_base = dict(head), dict(base)
     for key, samples in fresh.items():
         on_head[key] = extended(head[key], samples.head, samples.problem)
@@ -186,14 +186,14 @@ def _with_fresh(head: Rows, base: Rows, fresh: Mapping[Key, FreshSamples]) -> tu
 
 
 def replace_scored(base: TestResult, scored: TestResult) -> TestResult:
-    """A result of base with another one as head scores it."""
+    """A result of base, of which `scored` replaces the result as head scores it."""
     return replace(base, by_head=scored) if base.by_head else scored
 
 
 def with_both(
     head: TestResult, base: TestResult, taken: BothSides
 ) -> tuple[TestResult, TestResult]:
-    """The results of both sides with samples that confirm something about their suite."""
+    """The results of both sides with the samples `taken` for a condition on their suite."""
     scored = with_suite_samples(as_head_scores(base), taken[1])
     return with_suite_samples(head, taken[0]), replace_scored(base, scored)
 
@@ -211,8 +211,8 @@ async def sample_again(
     plan needs. All are sampled at the same time, because the tests of a runner's suite share its
     starts.
 
-    Samples of base are scored by head's evaluators; AttemptError if base cannot run, None in place
-    of the function if it has no tree. `on_settled` is called when a test has all its samples."""
+    `sample_base`, which scores by head's evaluators, raises AttemptError if base cannot run, and is
+    None if base has no tree. `on_settled` is called when a test has all its samples."""
     by_key = {suspect.key: suspect for suspect in suspects}
 
     async def sample_test(key: Key) -> FreshSamples:
@@ -240,15 +240,15 @@ async def _sample_suspect(
     """The fresh samples of a suspect, until they decide or cannot decide."""
     fresh, base_open = FreshSamples(), sample_base is not None
     while not fresh.problem:
-        kept, known = weigh(suspect, fresh, base_open)
-        step = next_step(plan, priors(suspect.suite, kept.verdict), known)
+        requirement, samples = weigh(suspect, fresh, base_open)
+        step = next_step(plan, priors(suspect.suite, requirement.verdict), samples)
         if step is Step.SAMPLE_BASE and sample_base:
             fresh, base_open = await _add_base(suspect, fresh, sample_base), False
         elif step is Step.SAMPLE_HEAD:
             wanted = plan.horizon
-            if plan.level is not None or known.head.trials < FIRST_SAMPLES:
-                wanted = max(min(FIRST_SAMPLES, plan.horizon), known.head.trials + 1)
-            taken = await sample_head(suspect.key, wanted - known.head.trials)
+            if plan.level is not None or samples.head.trials < FIRST_SAMPLES:
+                wanted = max(min(FIRST_SAMPLES, plan.horizon), samples.head.trials + 1)
+            taken = await sample_head(suspect.key, wanted - samples.head.trials)
             fresh = _add_head(fresh, taken)
         else:
             break
@@ -256,7 +256,7 @@ async def _sample_suspect(
 
 
 def _add_head(fresh: FreshSamples, taken: Sequence[SampleResult]) -> FreshSamples:
-    """With more samples of head, and the reason if too many could not be scored."""
+    """Adds samples of head, and the reason if too many could not be scored."""
     fresh = replace(fresh, head=(*fresh.head, *taken))
     failed = [sample for sample in fresh.head if sample.verdict is None]
     if len(failed) <= _MAX_ERRORS and any(sample.verdict for sample in taken):
@@ -268,7 +268,7 @@ def _add_head(fresh: FreshSamples, taken: Sequence[SampleResult]) -> FreshSample
 async def _add_base(
     suspect: Suspect, fresh: FreshSamples, sample_base: TakeSamples
 ) -> FreshSamples:
-    """With samples of base, and the reason if some are missing."""
+    """Adds samples of base, and the reason if some are missing."""
     try:
         taken = tuple(await sample_base(suspect.key, MIN_HISTORY))
     except AttemptError as error:
@@ -283,8 +283,8 @@ async def _sample_failure(
     """The fresh samples of a test of head that fails, until their majority is known. A test that is
     no regression (it is new, or base fails too) blocks by them, not by one unlucky sample.
 
-    `taken` are those so far, `horizon` is their maximum number. With fewer than three that could be
-    scored nothing is added: the failure stands."""
+    `taken` are the fresh samples so far, `horizon` is their maximum number. If fewer than three
+    could be scored, nothing is added: the failure stands."""
     fresh = [sample for sample in taken if sample.verdict]
     limit = horizon - len(taken) + len(fresh)
     while count := samples_for_majority(_count_failures(fresh), len(fresh), limit):

@@ -40,8 +40,8 @@ async def open_engine(inputs: ReviewInputs) -> AsyncIterator[Engine]:
 @asynccontextmanager
 async def _open_judge_trees(inputs: ReviewInputs) -> AsyncIterator[JudgeTrees]:
     """Checks out the commit of each side from which a judge may run once more, in the container.
-    These trees belong to root, and the users of all programs may read them: what is in them is in
-    the objects of the checkout, too. Raises GitError."""
+    These trees belong to root, and the users of all programs may read them: the objects of the
+    checkout have the same content. Raises GitError."""
     request, base, part = inputs.request, inputs.base, inputs.part
     repository, trees = request.repository, dict[Path, Path]()
     async with AsyncExitStack() as opened:

@@ -33,8 +33,8 @@ Rows = Mapping[Key, TestResult]
 async def run_head(
     inputs: ReviewInputs, executors: Executors, progress: Progress
 ) -> Mapping[str, SuiteResults]:
-    """The results of the suites of head by path, apart from those that an earlier run has; each is
-    added to the results file at once."""
+    """The results of the suites of head by path, apart from those that an earlier run has. Each
+    result is added to the results file as soon as it is known."""
     side = "tests" if inputs.request.run else "head"  # `run` has one side
     writer = _open_writer(inputs)
 
@@ -56,26 +56,26 @@ def head_rows(
     inputs: ReviewInputs, executors: Executors, results: Mapping[str, SuiteResults], base: Rows
 ) -> Rows:
     """The results of head, in the order of the suites and their tests."""
-    found: dict[Key, TestResult] = {}
+    by_key: dict[Key, TestResult] = {}
     globs = inputs.request.run.globs if inputs.request.run else ()
     kept, on_base = by_suite(inputs.kept), by_suite(base)
     for path, suite in inputs.part.head.items():
         executor, rows = executors.of(suite), results[path].rows
         if executor.tests is None:
-            found_later = _known_later(executor, results[path], globs, on_base.get(path, {}))
-            found |= {row.key: row for row in found_later}
+            known_later = _known_later(executor, results[path], globs, on_base.get(path, {}))
+            by_key |= {row.key: row for row in known_later}
         else:
             by_id = {**{row.eval_id: row for row in rows}, **kept.get(path, {})}
-            found |= {(path, name): by_id[name] for name in executor.tests}
-    return found
+            by_key |= {(path, name): by_id[name] for name in executor.tests}
+    return by_key
 
 
 def by_suite(rows: Rows) -> Mapping[str, Mapping[str, TestResult]]:
     """Results by the suite's path on head, and then by the test's id."""
-    found: defaultdict[str, dict[str, TestResult]] = defaultdict(dict)
+    by_path: defaultdict[str, dict[str, TestResult]] = defaultdict(dict)
     for (path, name), row in rows.items():
-        found[path][name] = row
-    return found
+        by_path[path][name] = row
+    return by_path
 
 
 def _known_later(
@@ -84,10 +84,10 @@ def _known_later(
     globs: Sequence[str],
     base: Mapping[str, TestResult],
 ) -> Iterator[TestResult]:
-    """The results of a suite whose tests are known when it has run: of those whose ids match one of
-    the `globs` (empty: all). An error of the suite is that of each test that base has: no test was
-    deleted. A required test that base scored and that skipped itself on head could not be scored.
-    """
+    """The results of a suite whose tests are known only when it has run, for ids that match one of
+    the `globs` (empty: all). If the suite ends in an error, each test of base has this error: no
+    test was deleted. A required test that base scored and that skipped itself on head could not be
+    scored."""
     if results.error:
         error = next(row.error for row in results.rows if row.error)
         names = list(base)
@@ -100,8 +100,8 @@ def _known_later(
             # Without fingerprints, a part of a suite is never taken for all of it.
             yield replace(row, fingerprint=None)
     for name, reason in results.skipped.items():
-        before = base.get(name)
-        if before and before.gates and before.verdict:
+        on_base = base.get(name)
+        if on_base and on_base.gates and on_base.verdict:
             problem = f"this required test skipped itself, and base scored it: {reason}"
             yield executor.error_row(name, ErrorInfo(kind=SKIPPED, message=problem))
 
@@ -109,7 +109,7 @@ def _known_later(
 async def run_base(
     inputs: ReviewInputs, executors: Executors, stored: BaseResults, progress: Progress
 ) -> BaseResults:
-    """Base's results, with those of the suites that have no stored ones, which run on base now."""
+    """Base's results; suites without stored results run on base now."""
     paths = [
         path
         for path, suite in stored.suites.items()
@@ -126,23 +126,23 @@ async def run_base(
         lambda path: _run_suite_of_base(inputs, executors, path, stored.info.commit, emit), paths
     )
     suites, rows = dict(stored.suites), dict(stored.rows)
-    for path, found in results.items():
-        suites[path], rows[path] = found
+    for path, suite_and_rows in results.items():
+        suites[path], rows[path] = suite_and_rows
     return _with_common_facts(replace(stored, suites=suites, rows=rows))
 
 
 async def _run_suite_of_base(
     inputs: ReviewInputs, executors: Executors, path: str, commit: str | None, emit: Emit
 ) -> tuple[BaseSuite, tuple[TestResult, ...]]:
-    """Base's results of a suite, without the tests that ask the same service as head: these run for
-    their conversation alone."""
+    """Base's results of a suite, without the tests that ask the same service as head: they run only
+    as turns of their conversation."""
     shared = same_service(inputs, path)
     results = await executors.of(inputs.part.base[path]).run(emit, shared)
-    found = BaseSuite(same_service=tuple(sorted(shared)))
+    suite = BaseSuite(same_service=tuple(sorted(shared)))
     if results.error:
-        return replace(found, problem=f"on base, {results.error.sentence}"), ()
+        return replace(suite, problem=f"on base, {results.error.sentence}"), ()
     origin = describe_origin("rerun", results.rows, commit) if results.rows else None
-    return replace(found, origin=origin), results.rows
+    return replace(suite, origin=origin), results.rows
 
 
 def same_service(inputs: ReviewInputs, path: str) -> frozenset[str]:
@@ -155,26 +155,26 @@ def same_service(inputs: ReviewInputs, path: str) -> frozenset[str]:
     return frozenset(
         test.id
         for test in base.tests
-        if (now := on_head.get(test.id))
-        and inputs.fingerprints.ask_same_service(head, now, base, test)
+        if (of_head := on_head.get(test.id))
+        and inputs.fingerprints.ask_same_service(head, of_head, base, test)
     )
 
 
 def base_rows(base: BaseResults, executors: Executors, suites: Mapping[str, Suite]) -> Rows:
-    """The results of base, of the tests of these suites."""
-    found: dict[Key, TestResult] = {}
+    """The results of base of the tests of these suites."""
+    kept: dict[Key, TestResult] = {}
     for path, rows in base.rows.items():
         tests = executors.of(suites[path]).tests
         names = None if tests is None else frozenset(tests)
-        found |= {(path, row.eval_id): row for row in rows if names is None or row.eval_id in names}
-    return found
+        kept |= {(path, row.eval_id): row for row in rows if names is None or row.eval_id in names}
+    return kept
 
 
 def completed_facts(
     inputs: ReviewInputs, head: Rows, base: BaseResults, notices: Iterable[str]
 ) -> Run:
-    """The facts of a run that is done, with the tests that are known only now, those of base's
-    results and its `notices`."""
+    """The facts of a completed run, with the tests that are known only now, the facts of base's
+    results, and the `notices`."""
     facts = inputs.facts
     if inputs.request.is_of_all_tests:
         unmatched = unmatched_globs(inputs.suites, facts.quarantines.head, by_suite(head))
@@ -189,14 +189,14 @@ def completed_facts(
             base=base.suites.get(suite.path, unknown),
             variants=tuple(
                 replace(
-                    each,
+                    run_variant,
                     stored=tuple(
                         name
-                        for name in each.tests
-                        if (suite.path, name, each.variant.name) in stored
+                        for name in run_variant.tests
+                        if (suite.path, name, run_variant.variant.name) in stored
                     ),
                 )
-                for each in suite.variants
+                for run_variant in suite.variants
             ),
         )
         for suite in facts.suites
@@ -212,8 +212,8 @@ def completed_facts(
 
 
 def _open_writer(inputs: ReviewInputs) -> ResultsWriter | None:
-    """The writer of the results file. A review does without it if the file cannot be written, which
-    is reported at the end; `run` raises OutputError."""
+    """The writer of the results file; None if a review cannot write the file, which is reported at
+    the end; the command `run` raises OutputError."""
     request = inputs.request
     try:
         return ResultsWriter(request.results_file, inputs.kept.values())
@@ -224,7 +224,7 @@ def _open_writer(inputs: ReviewInputs) -> ResultsWriter | None:
 
 
 def _with_common_facts(base: BaseResults) -> BaseResults:
-    """With the source or the problem that all suites share as that of the baseline."""
+    """The results, whose baseline has the source or the problem that all suites share."""
     sources = {suite.origin.source for suite in base.suites.values() if suite.origin}
     if len(sources) == 1:
         return replace(base, info=replace(base.info, source=sources.pop()))

@@ -1,5 +1,5 @@
-"""Answers that are scored again because the change edits evaluators: those of base by head's, those
-of head by base's."""
+"""Answers that are scored again because the change edits evaluators: the answers of base by head's
+evaluators, the answers of head by base's evaluators."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,12 +33,12 @@ async def rescore_base(inputs: ReviewInputs, executors: Executors, head: Rows, b
 def needs_head_scores(head: TestResult, base: TestResult) -> bool:
     """Whether head scores the same question differently and base has an answer to score again.
 
-    Not if a program judges the agent's workspace: that of base no longer exists.
+    Not if a program judges the agent's workspace: the workspace of base no longer exists.
     """
-    now, before = head.fingerprint, base.fingerprint
-    if head.verdict is None or not now or not before:
+    on_head, on_base = head.fingerprint, base.fingerprint
+    if head.verdict is None or not on_head or not on_base:
         return False
-    if now.question != before.question or now.grading == before.grading:
+    if on_head.question != on_base.question or on_head.grading == on_base.grading:
         return False
     if had_workspace(base) and any(_is_program(result) for result in head.evaluator_results):
         return False
@@ -51,8 +51,8 @@ def _is_program(result: EvaluatorResult) -> bool:
 
 async def rescore_head(inputs: ReviewInputs, executors: Executors, head: Rows) -> Rows:
     """The results of head; where the change edits what scores the same question, with the result of
-    head's answers by the evaluators of base's suites (by their path on head). That has the cost of
-    the scoring alone, and is an error where the answer cannot be scored."""
+    head's answers by the evaluators of base's suites (by their path on head). The added result has
+    the cost of the scoring alone, and is an error where the answer cannot be scored."""
     edits = inputs.edits
     to_score = {
         (path, name): without_cost(row)

@@ -31,21 +31,21 @@ async def run_variants(
     results = await run_at_once(
         lambda number: _run(arms[number], executors, stored, progress), range(len(arms))
     )
-    found: list[TestResult] = []
+    rows_of_all: list[TestResult] = []
     for number, rows in results.items():
         arm = arms[number]
         suspects = _find_suspects(inputs, arm, declared.get(arm.path, {}), rows)
         fresh = await _sample_again(inputs, executors, arm, suspects, rows, progress)
-        found += {**rows, **fresh}.values()
-    return tuple(found)
+        rows_of_all += {**rows, **fresh}.values()
+    return tuple(rows_of_all)
 
 
 async def _run(
     arm: Suite, executors: Executors, stored: Sequence[TestResult], progress: Progress
 ) -> Mapping[str, TestResult]:
     """The results of a variant by test id."""
-    own = (row for row in stored if (row.eval_path, row.variant) == (arm.path, arm.variant))
-    rows = {row.eval_id: row for row in own}
+    of_arm = (row for row in stored if (row.eval_path, row.variant) == (arm.path, arm.variant))
+    rows = {row.eval_id: row for row in of_arm}
     if any(test.id not in rows for test in arm.tests):
         results = await executors.of(arm).run(partial(progress.handle, arm.variant), rows)
         rows |= {row.eval_id: row for row in results.rows}
@@ -57,8 +57,8 @@ def _find_suspects(
 ) -> Sequence[str]:
     """The ids of the tests to sample again in both arms: all that are scored in both, or none."""
     settings = inputs.request.settings
-    suite = next(each for each in inputs.facts.suites if each.path == arm.path)
-    run = next(each for each in suite.variants if each.variant.name == arm.variant)
+    suite = next(suite for suite in inputs.facts.suites if suite.path == arm.path)
+    run = next(run for run in suite.variants if run.variant.name == arm.variant)
     compared = compare_variant(run, head, rows, settings.alpha)
     if not settings.confirm or not compared.needs_confirmation(is_part=bool(settings.shard)):
         return ()
@@ -86,13 +86,13 @@ async def _sample_again(
             taken = [await side.sample(name, count) for side in sides]
         except AttemptError as error:
             problem = error.sentence
-        every = [each for own in taken for each in own]
-        problem = problem or next((each.error.message for each in every if each.error), "")
+        errors = (sample.error for samples in taken for sample in samples)
+        problem = problem or next((error.message for error in errors if error), "")
         settled += 1
         progress.confirm(len(tests), settled, 2 * count * settled, subject)
         declared, fresh = taken if len(taken) == len(sides) else ((), ())
         row = extended(rows[name], fresh, problem)
-        spent = total_spending((row.spent, *(each.spent for each in declared)))
+        spent = total_spending((row.spent, *(sample.spent for sample in declared)))
         return replace(row, declared=tuple(declared), spent=spent)
 
     if tests:

@@ -7,9 +7,9 @@ from agentevals_action.model.comparison import NOTHING, Counts, Finding
 from agentevals_action.model.result import SampleResult, TestResult, Verdict
 from agentevals_action.review.comparison.decision_rule import (
     ConfirmationPlan,
-    Known,
     Requirement,
     Step,
+    SuspectSamples,
     find_lost_requirement,
     next_step,
     steadiest,
@@ -69,43 +69,63 @@ def test_requirement__what_could_not_be_scored_is_not_counted() -> None:
 
 THIN = ConfirmationPlan(horizon=6, level=0.0001)
 #: The plan, the prior, and what is known of a suspect, with the next step.
-STEPS: dict[str, tuple[ConfirmationPlan, Prior, Known, Step | Finding]] = {
-    "head is sampled first": (PLAN, STEADY, Known(Counts(20, 20)), Step.SAMPLE_HEAD),
-    "even without a base": (PLAN, STEADY, Known(NOTHING, base_open=True), Step.SAMPLE_HEAD),
+STEPS: dict[str, tuple[ConfirmationPlan, Prior, SuspectSamples, Step | Finding]] = {
+    "head is sampled first": (PLAN, STEADY, SuspectSamples(Counts(20, 20)), Step.SAMPLE_HEAD),
+    "even without a base": (
+        PLAN,
+        STEADY,
+        SuspectSamples(NOTHING, base_open=True),
+        Step.SAMPLE_HEAD,
+    ),
     "three that hold are enough": (
         PLAN,
         STEADY,
-        Known(Counts(1, 1), Counts(3, 3), base_open=True),
+        SuspectSamples(Counts(1, 1), Counts(3, 3), base_open=True),
         Finding.CLEARED,
     ),
     "few samples of base are repeated": (
         PLAN,
         STEADY,
-        Known(Counts(1, 1), Counts(1, 3), base_open=True),
+        SuspectSamples(Counts(1, 1), Counts(1, 3), base_open=True),
         Step.SAMPLE_BASE,
     ),
-    "if that is possible": (PLAN, STEADY, Known(Counts(1, 1), Counts(1, 3)), Step.SAMPLE_HEAD),
-    "a broken test": (PLAN, STEADY, Known(Counts(20, 20), Counts(0, 3)), Finding.REGRESSED),
+    "if that is possible": (
+        PLAN,
+        STEADY,
+        SuspectSamples(Counts(1, 1), Counts(1, 3)),
+        Step.SAMPLE_HEAD,
+    ),
+    "a broken test": (
+        PLAN,
+        STEADY,
+        SuspectSamples(Counts(20, 20), Counts(0, 3)),
+        Finding.REGRESSED,
+    ),
     "a broken test without a prior": (
         PLAN,
         Prior(),
-        Known(Counts(5, 5), Counts(0, 6)),
+        SuspectSamples(Counts(5, 5), Counts(0, 6)),
         Finding.REGRESSED,
     ),
     "more samples may decide": (
         PLAN,
         STEADY,
-        Known(Counts(20, 20), Counts(2, 3)),
+        SuspectSamples(Counts(20, 20), Counts(2, 3)),
         Step.SAMPLE_HEAD,
     ),
     "more samples cannot decide": (
         PLAN,
         STEADY,
-        Known(Counts(20, 20), Counts(4, 5)),
+        SuspectSamples(Counts(20, 20), Counts(4, 5)),
         Finding.CLEARED,
     ),
-    "a flaky base": (PLAN, STEADY, Known(Counts(12, 20), Counts(1, 3)), Finding.UNDECIDED),
-    "too few of base": (THIN, Prior(), Known(Counts(1, 1), Counts(0, 6)), Finding.UNDECIDED),
+    "a flaky base": (PLAN, STEADY, SuspectSamples(Counts(12, 20), Counts(1, 3)), Finding.UNDECIDED),
+    "too few of base": (
+        THIN,
+        Prior(),
+        SuspectSamples(Counts(1, 1), Counts(0, 6)),
+        Finding.UNDECIDED,
+    ),
 }
 
 
@@ -121,7 +141,7 @@ def test_next_step__always_ends_within_the_horizon(horizon: int) -> None:
     for _ in range(500):
         trials = rng.randrange(0, 21)
         base = Counts(rng.randrange(0, trials + 1), trials)
-        known = Known(base, base_open=rng.random() < 0.5)
+        known = SuspectSamples(base, base_open=rng.random() < 0.5)
         rate = rng.random()
         while (step := next_step(ConfirmationPlan(horizon, 0.01), STEADY, known)) in (
             Step.SAMPLE_HEAD,
