@@ -1,5 +1,5 @@
 """Attempts of tests: the call of the agent in its workspace, and the scores of its work. An error
-of one does not affect the others."""
+of one attempt does not affect the others."""
 
 import asyncio
 import hashlib
@@ -60,9 +60,9 @@ class Attempts:
 
     `slots` limit the attempts at once, `waiting` the samples of first runs that are in memory and
     wait, for a free slot or for an earlier sample. `children` are the programs that judge,
-    `fingerprints` those of the suites, `judge_path` returns, for a path in the tree of
-    a suite, the path from which a judge runs. `notice` receives sentences about replies, `rule`
-    states which judges decide."""
+    `fingerprints` describe the suites, `judge_path` returns, for a path in the tree of a suite, the
+    path from which a judge runs. `notice` receives sentences about replies, `rule` states which
+    judges decide."""
 
     def __init__(
         self,
@@ -156,20 +156,20 @@ class Attempts:
     async def compare(
         self, attempt: Attempt, head: SampleResult, base: SampleResult
     ) -> SampleResult:
-        """The stored answer of head, compared with that of base by the evaluators of the attempt's
-        test that do so. It has no score; an error is that of each evaluator."""
+        """The stored answer of head, compared with the stored answer of base by the pairwise
+        evaluators of the attempt's test. The sample has no score; an error is in each result."""
         pair = await _or_error(attempt, self._compare(attempt, head, base))
         if pair.error is None:
             return pair
         result = partial(EvaluatorResult, score=None, error=pair.error)
-        results = (result(name=each.name, type=each.type) for each in attempt.test.comparing)
+        results = (result(name=judge.name, type=judge.type) for judge in attempt.test.comparing)
         return replace(pair, evaluator_results=tuple(results))
 
     async def _compare(
         self, attempt: Attempt, head: SampleResult, base: SampleResult
     ) -> SampleResult:
-        own, rival = (self._case(attempt, stored_work(sample)) for sample in (head, base))
-        case = replace(own, rival=rival, why_advisory=self._rule.why_pairs_advisory)
+        case, rival = (self._case(attempt, stored_work(sample)) for sample in (head, base))
+        case = replace(case, rival=rival, why_advisory=self._rule.why_pairs_advisory)
         results = await evaluators.run_evaluators(attempt.test.comparing, case)
         return SampleResult(evaluator_results=results, spent=total_spending(attempt.spent))
 
@@ -185,8 +185,8 @@ class Attempts:
         """An agent's work, and the context in which it is judged."""
 
         async def ask(evaluator: Evaluator, messages: Sequence[Message], number: int) -> Trace:
-            judge, own = _judge(attempt, evaluator, number), evaluator.judge_temperature()
-            reply = await self._call_judge(attempt, judge, messages, number, own)
+            judge, temperature = _judge(attempt, evaluator, number), evaluator.judge_temperature()
+            reply = await self._call_judge(attempt, judge, messages, number, temperature)
             return replace(reply, model=reply.model or judge.name)
 
         return Case(
@@ -216,9 +216,9 @@ class Attempts:
     ) -> Program:
         user, start = self._children.isolation.choose_judge_user(root), self._judge_path(folder)
         tree = self._children.workspace(self._judge_path(root))
-        own = {CHECKOUT_VARIABLE: str(root), **tree, **variables}
-        program = self._children.program(words, start, user, own)
-        if has_workspace:  # its tests run what is there, as another version of the packages
+        environment = {CHECKOUT_VARIABLE: str(root), **tree, **variables}
+        program = self._children.program(words, start, user, environment)
+        if has_workspace:  # tests in it may run another version of the packages
             return program
         return self._children.with_packages(program, root, self._judge_path(root), start)
 
@@ -300,7 +300,7 @@ def _judge(attempt: Attempt, evaluator: Evaluator, number: int = 0) -> Target:
 def _target(suite: Suite, name: str | None, role: str) -> Target:
     target = suite.targets.get(name)
     if target is None:
-        known = ", ".join(sorted(suite.targets.targets)) or "none"
+        names = ", ".join(sorted(suite.targets.targets)) or "none"
         wanted = f"{role} `{name}`" if name else f"{role} for this test"
-        raise AttemptError("configuration", f"there is no {wanted} (known targets: {known})")
+        raise AttemptError("configuration", f"there is no {wanted} (known targets: {names})")
     return target

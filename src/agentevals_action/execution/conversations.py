@@ -26,7 +26,7 @@ def with_earlier_turns(suite: Suite, is_selected: Callable[[Test], bool]) -> tup
     """The tests of a suite that `is_selected` picks, and the earlier turns of their conversations
     where the agent may remember them, in suite order."""
     chosen: list[Test] = []
-    needed: set[Conversation] = set()  # those with a later turn that is chosen
+    needed: set[Conversation] = set()  # conversations with a chosen later turn
     for test in reversed(suite.tests):
         conversation = remembered_conversation(suite, test)
         if is_selected(test) or conversation in needed:

@@ -37,15 +37,15 @@ class _Side:
     def evaluator(self, evaluator: Evaluator, *, was_gate: bool) -> str:
         """The digest of an evaluator without what is an edit of its own."""
         described = self.described.evaluator(evaluator, self.agent)
-        if was_gate:  # that a gate is none any more is listed as a removed gate
+        if was_gate:  # the report lists a removed gate, not its threshold
             described["threshold"] = None
         kept = {name: part for name, part in described.items() if name not in _OF_THEIR_OWN}
         kept["judges"] = max(len(evaluator.judge_names()), 1)
         return digest(kept, is_ordered=False)
 
     def target(self, target: Target, *, is_judge: bool) -> str:
-        """The digest of a target's name and definition, and of its files if it judges: those of the
-        agent are what is under test."""
+        """The digest of a target's name and definition, and of its files if it judges: the agent's
+        files are what is under test."""
         files = self.described.target_digest(target) if is_judge else ""
         return digest([target.name, self.described.target(target), files], is_ordered=False)
 
@@ -59,8 +59,8 @@ class _Side:
 
 
 def find_edits(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
-    """The edits of a suite that both sides have: of the tests of both, or of the files and the
-    entry of its runner, whose tests are not known yet."""
+    """The edits of a suite that both sides have: of the tests that both sides have, or, if a runner
+    has the tests, of its files and its entry."""
     if head.program or base.program:
         return SuiteEdits(tuple(_edits_of_runner(fingerprints, head, base)))
     return _edits_of_tests(fingerprints, head, base)
@@ -81,29 +81,29 @@ def _edits_of_runner(fingerprints: Fingerprints, head: Suite, base: Suite) -> It
 
 def _edits_of_tests(fingerprints: Fingerprints, head: Suite, base: Suite) -> SuiteEdits:
     """The edits of the tests that both sides have, equal edits of several tests as one."""
-    found: dict[tuple[EditKind, str, str], tuple[Edit, dict[str, None]]] = {}
+    by_edit: dict[tuple[EditKind, str, str], tuple[Edit, dict[str, None]]] = {}
     rescored: set[str] = set()
     by_program: set[str] = set()
     tests_on_base = {test.id: test for test in base.tests}
     for test in head.tests:
-        before = tests_on_base.get(test.id)
-        if before is None:
+        base_test = tests_on_base.get(test.id)
+        if base_test is None:
             continue
         sides = (
             _Side(fingerprints.of_tests(suite), suite, on_side)
-            for suite, on_side in ((head, test), (base, before))
+            for suite, on_side in ((head, test), (base, base_test))
         )
         for edit in _edits_of_test(*sides):
-            found.setdefault((edit.kind, edit.name, edit.action), (edit, {}))[1][test.id] = None
-        now, then = fingerprints.of(head, test), fingerprints.of(base, before)
-        if now.grading != then.grading and now.question == then.question:
+            by_edit.setdefault((edit.kind, edit.name, edit.action), (edit, {}))[1][test.id] = None
+        on_head, on_base = fingerprints.of(head, test), fingerprints.of(base, base_test)
+        if on_head.grading != on_base.grading and on_head.question == on_base.question:
             rescored.add(test.id)
             if any(
                 evaluator.type == "code_judge"
-                for evaluator in evaluators_by_path(before.evaluators).values()
+                for evaluator in evaluators_by_path(base_test.evaluators).values()
             ):
                 by_program.add(test.id)
-    grouped = [replace(edit, tests=tuple(tests)) for edit, tests in found.values()]
+    grouped = [replace(edit, tests=tuple(tests)) for edit, tests in by_edit.values()]
     grouped += _edits_of_variants(fingerprints, head, base)
     order = list(EditKind)
     return SuiteEdits(
@@ -114,26 +114,26 @@ def _edits_of_tests(fingerprints: Fingerprints, head: Suite, base: Suite) -> Sui
 
 
 def _edits_of_variants(fingerprints: Fingerprints, head: Suite, base: Suite) -> Iterator[Edit]:
-    """The variants that one side has, or that have another condition, skill or target on each."""
-    now, before = (
+    """The variants that one side has, or whose condition, skill or target differs."""
+    on_head, on_base = (
         {
-            each.name: [
-                each.must,
-                each.skill,
+            variant.name: [
+                variant.must,
+                variant.skill,
                 target and fingerprints.of_tests(suite).target(target),
             ]
-            for each in suite.variants
-            for target in [suite.targets.get(each.target)]
+            for variant in suite.variants
+            for target in [suite.targets.get(variant.target)]
         }
         for suite in (head, base)
     )
-    places = {each.name: each.location for each in (*base.variants, *head.variants)}
+    places = {variant.name: variant.location for variant in (*base.variants, *head.variants)}
     for name, location in places.items():
-        if name not in before:
+        if name not in on_base:
             yield Edit(EditKind.VARIANT, name, "added", location)
-        elif name not in now:
+        elif name not in on_head:
             yield Edit(EditKind.VARIANT, name, "removed", location)
-        elif now[name] != before[name]:
+        elif on_head[name] != on_base[name]:
             yield Edit(EditKind.VARIANT, name, "changed", location)
 
 
@@ -146,14 +146,14 @@ def _edits_of_test(head: _Side, base: _Side) -> Iterator[Edit]:
             kind = EditKind.GATE
         above = path.rpartition("/")[0]
         if path in evaluators and path in on_base:
-            before, was_gate = on_base[path], path in base_gates - gates
-            now = head.evaluator(evaluator, was_gate=was_gate)
-            if now != base.evaluator(before, was_gate=was_gate):
+            base_evaluator, was_gate = on_base[path], path in base_gates - gates
+            digest_of_head = head.evaluator(evaluator, was_gate=was_gate)
+            if digest_of_head != base.evaluator(base_evaluator, was_gate=was_gate):
                 yield Edit(kind, path, "changed", evaluator.location)
             judges = head.suite.find_judges(evaluator, head.agent)
-            judges_before = base.suite.find_judges(before, base.agent)
-            for judge, earlier in zip(judges, judges_before, strict=False):
-                yield from _edits_of_target(head, judge, base, earlier, is_judge=True)
+            base_judges = base.suite.find_judges(base_evaluator, base.agent)
+            for judge, base_judge in zip(judges, base_judges, strict=False):
+                yield from _edits_of_target(head, judge, base, base_judge, is_judge=True)
         elif above and (above in evaluators) != (above in on_base):
             continue  # the evaluator around it is listed
         elif path in evaluators:
@@ -166,17 +166,17 @@ def _edits_of_test(head: _Side, base: _Side) -> Iterator[Edit]:
 
 
 def _edits_of_target(
-    head: _Side, now: Target | None, base: _Side, before: Target | None, *, is_judge: bool
+    head: _Side, target: Target | None, base: _Side, base_target: Target | None, *, is_judge: bool
 ) -> Iterator[Edit]:
-    # One side may need none, or its tests end in that error.
-    if now is None or before is None:
+    # A side may need no target, or its tests end in the error that there is none.
+    if target is None or base_target is None:
         return
-    if head.target(now, is_judge=is_judge) != base.target(before, is_judge=is_judge):
-        yield Edit(EditKind.TARGET, now.name, "changed", now.location)
+    if head.target(target, is_judge=is_judge) != base.target(base_target, is_judge=is_judge):
+        yield Edit(EditKind.TARGET, target.name, "changed", target.location)
 
 
 def _is_part_of_gate(path: str, gates: set[str]) -> bool:
-    """Whether an evaluator is a gate, contains one, or is inside one."""
+    """Whether an evaluator is a gate, contains a gate, or is inside a gate."""
     return any(
         gate == path or gate.startswith(f"{path}/") or path.startswith(f"{gate}/") for gate in gates
     )

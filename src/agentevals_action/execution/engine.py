@@ -1,4 +1,4 @@
-"""What the executors of a run share. It is assembled once, from values that are computed before."""
+"""The engine: what the executors of a run share. It is assembled once, from computed values."""
 
 import asyncio
 import tempfile
@@ -36,9 +36,9 @@ _PREFIX = "agentevals-run-"
 
 @dataclass(frozen=True)
 class Engine:
-    """What the executors of head and of base share. `fingerprints` are those of the suites,
-    `children` the programs of the run, `open_workspaces` makes the folders that the agents of one
-    run in a tree work in, `scratch` is the folder of temporary files."""
+    """What the executors of head and of base share. `fingerprints` describe the suites,
+    `children` are the programs of the run, `open_workspaces` makes the folders in which the agents
+    of a run in one tree work, `scratch` is the folder of temporary files."""
 
     settings: Settings
     attempts: Attempts
@@ -96,16 +96,16 @@ async def assemble_engine(
 ) -> AsyncIterator[Engine]:
     """An engine for the `suites` of head and of base, which has read all their files.
 
-    Its programs run as those of the `preparation`. `cache` is what it does with stored replies,
-    whose folder is in `workspace` (absolute). Targets may name the variables of the `fingerprints`
-    as far as `permissions` allow it; `rule` states which judges decide. At the end no process of a
-    program is left."""
+    Its programs run as the programs of the `preparation`. `cache` is what it does with stored
+    replies, whose folder is in `workspace` (absolute). Targets may name the variables of the
+    `fingerprints` as far as `permissions` allow it; `rule` states which judges decide. At the end
+    no process of a program is left."""
     children, judge_trees = preparation.children, preparation.judge_trees
     variables = fingerprints.variables
     async with open_scratch(children.isolation) as scratch:
         sentences = Counter[str]()
         budget = Budget(settings.max_cost_usd)
-        # Those of head and of base: each may use as many as tests run at once.
+        # Head and base each may use as many workers as tests run at once.
         workers = Workers(2 * settings.max_concurrency)
         context = ProviderContext({}, children, scratch, workers, judge_trees.find_path)
         client = TargetClient(variables, context, budget=budget, permissions=permissions)

@@ -1,4 +1,4 @@
-"""The executor of a suite of ours: concurrency, samples, conversations, shared workspaces."""
+"""The executor of a suite in our format: concurrency, samples, conversations, shared workspaces."""
 
 import asyncio
 from collections import Counter
@@ -53,7 +53,7 @@ async def _place(before: Sequence[asyncio.Event], done: asyncio.Event) -> AsyncI
 
 @dataclass
 class _RunningTest:
-    """A test of a run: when it started, and the samples by number that are done."""
+    """A test of a run: when it started, and its completed samples by number."""
 
     test: Test
     started: float = 0.0
@@ -78,8 +78,8 @@ class EngineExecutor(SuiteExecutor):
         return tuple(self._tests)
 
     async def _run(self, emit: Emit, without: Collection[str]) -> SuiteResults:
-        """Runs the tests in order. Earlier turns of a conversation run with the later ones, and
-        have no result if they are `without` one."""
+        """Runs the tests in order. Earlier turns of a conversation run with the later turns, even
+        if they are in `without`: then they have no result."""
         tests = with_earlier_turns(self.suite, lambda test: test.id not in without)
         emit(SuiteStarted(self.suite.path, len(tests)))
         if not tests:
@@ -119,7 +119,7 @@ class EngineExecutor(SuiteExecutor):
     async def sample(self, test: str, count: int) -> Sequence[SampleResult]:
         """Fresh samples. The earlier turns of the test's conversation run before each of them. A
         test with a workspace gets folders that no other run uses."""
-        turns = with_earlier_turns(self.suite, lambda each: each.id == test)
+        turns = with_earlier_turns(self.suite, lambda turn: turn.id == test)
         await self._engine.prepare(self.suite.root)
         workspaces = self._engine.open_workspaces(self.suite.root)
         first = self._taken[test]
@@ -142,8 +142,8 @@ class EngineExecutor(SuiteExecutor):
             await workspaces.close()
 
     async def score(self, test: str, samples: Sequence[SampleResult]) -> Sequence[SampleResult]:
-        """The samples, scored by the evaluators of this suite. Its tree is prepared if a program is
-        one."""
+        """The samples, scored by the evaluators of this suite. Its tree is prepared if a program
+        is one of them."""
         evaluators = self._tests[test].evaluators
         inside = (inner for evaluator in evaluators for inner in evaluator.walk())
         if any(evaluator.type == "code_judge" for evaluator in inside):
@@ -159,7 +159,7 @@ class EngineExecutor(SuiteExecutor):
         return without_secrets(scored)
 
     async def compare(self, test: str, pair: Pair, number: int = 0) -> SampleResult:
-        """The answers of two samples of a test, compared."""
+        """The comparison of the answers of two samples of a test."""
         async with self._attempts.slots:
             attempt = Attempt(self.suite, self._tests[test], number)
             return without_secrets(await self._attempts.compare(attempt, *pair))

@@ -1,6 +1,6 @@
 """The executor of a suite runs its tests in one tree, and samples single tests again. The engine
-has one for our suites, `runners/` one for the programs of others. What comes after an executor
-knows its events and its results, and not which one it is."""
+has an executor for our suites, `runners/` has one for the programs of others. What uses an executor
+knows its events and its results, and not which executor it is."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -15,8 +15,8 @@ from agentevals_action.model.suite import Suite
 
 @dataclass(frozen=True)
 class SuiteStarted:
-    """A suite at a path starts with so many tests; None if they are known when it has ended, then
-    `program` runs it."""
+    """A suite at `path` starts with a number of `tests`; None if they are known only when it has
+    ended, because `program` runs it."""
 
     path: str
     tests: int | None
@@ -33,7 +33,7 @@ class AttemptStarted:
 
 @dataclass(frozen=True)
 class SuiteEnded:
-    """All results of the suite at a path are there."""
+    """All results of the suite at `path` are known."""
 
     path: str
 
@@ -50,7 +50,7 @@ Result = TypeVar("Result")
 async def run_at_once(
     run: Callable[[Key], Coroutine[Any, Any, Result]], keys: Iterable[Key]
 ) -> dict[Key, Result]:
-    """What a function gives for each key; it runs for all of them at the same time."""
+    """What `run` returns for each key; it runs for all keys at the same time."""
     async with asyncio.TaskGroup() as tasks:
         running = {key: tasks.create_task(run(key)) for key in keys}
     return {key: task.result() for key, task in running.items()}
@@ -59,7 +59,7 @@ async def run_at_once(
 @dataclass(frozen=True)
 class SuiteResults:
     """The results of the tests of a suite, and the reasons of the tests that skipped themselves, by
-    id. With an `error`, the suite could not run at all: it is that of each result."""
+    id. With an `error`, the suite could not run at all, and each result has this error."""
 
     rows: tuple[TestResult, ...]
     skipped: Mapping[str, str] = field(default_factory=dict)
@@ -69,8 +69,7 @@ class SuiteResults:
 class SuiteExecutor(ABC):
     """Runs a suite in its tree.
 
-    `tests` are the ids of its tests, None if they are known when it has run. `scores_answers`:
-    whether it can score answers that somebody else's run has."""
+    `scores_answers`: whether it can score stored answers."""
 
     scores_answers: ClassVar[bool]
 
@@ -85,12 +84,12 @@ class SuiteExecutor(ABC):
     @property
     @abstractmethod
     def tests(self) -> Sequence[str] | None:
-        """The ids of its tests, None if they are known when it has run."""
+        """The ids of its tests, None if they are known only when it has run."""
 
     async def run(self, emit: Emit, without: Collection[str] = ()) -> SuiteResults:
-        """The results of all tests but those `without` one. `emit` receives each event when it
-        happens. If the suite cannot run at all, each test ends in that error: one with the name of
-        the program if the tests are not known."""
+        """The results of all tests except `without`. `emit` receives each event when it happens. If
+        the suite cannot run at all, each test ends in that error; if the tests are not known, the
+        error is that of one test with the name of the program."""
         try:
             results = await self._run(emit, without)
         except AttemptError as error:
@@ -109,8 +108,8 @@ class SuiteExecutor(ABC):
 
     @abstractmethod
     async def sample(self, test: str, count: int) -> Sequence[SampleResult]:
-        """Fresh samples of a test that are not part of the first run. One that could not be scored
-        is an error. AttemptError if the tree cannot be prepared."""
+        """Fresh samples of a test, which are not part of the first run. A sample that could not be
+        scored has an error. AttemptError if the tree cannot be prepared."""
 
     @abstractmethod
     async def score(self, test: str, samples: Sequence[SampleResult]) -> Sequence[SampleResult]:
@@ -119,9 +118,9 @@ class SuiteExecutor(ABC):
         tree cannot be prepared for a program that scores."""
 
     async def compare(self, test: str, pair: Pair, number: int = 0) -> SampleResult:  # noqa: ARG002  # for subclasses
-        """The answers of two samples of a test, compared by the evaluators of this suite that do
-        so: its `evaluator_results`. `number` is that of a comparison of the same answers, from 0.
-        TypeError: the suite of a runner has none."""
+        """The answers of two samples of a test, compared by the pairwise evaluators of this suite:
+        the `evaluator_results` of the sample. `number` counts comparisons of the same answers, from
+        0. TypeError: the suite of a runner has no pairwise evaluator."""
         raise TypeError(f"{self.name} cannot compare the answers of {test}")
 
     @abstractmethod

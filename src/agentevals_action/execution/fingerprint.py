@@ -19,8 +19,8 @@ Description = TypeVar("Description", bound=SuiteDescription)
 
 class Fingerprints:
     """The fingerprints of one run. `variables` returns what `${{ }}` in targets may name, for a
-    repository root and a suite's folder. `tracked` are the files of each tree: those that `watch`
-    matches are part of the agent; without rules that name files, those that no suite covers.
+    repository root and a suite's folder. `tracked` are the files of each tree: files that `watch`
+    matches are part of the agent, or, without rules that name files, files that no suite covers.
     `files` are the files that were read."""
 
     def __init__(
@@ -51,17 +51,17 @@ class Fingerprints:
         return self.of_tests(suite).judge_key(test, evaluator)
 
     def ask_same_service(self, on_head: Suite, head: Test, on_base: Suite, base: Test) -> bool:
-        """Whether a test asks a service that runs already the same on both sides: base's result
-        would be another one of head."""
+        """Whether a test asks the same running service on both sides: base's result would be a
+        result of head."""
         target = on_base.find_agent(base)
         if target is None or not target.is_shared:
             return False
         sides = (self.of_tests(on_head).agent(head), self.of_tests(on_base).agent(base))
-        now, before = ((side["system"], side["target"]) for side in sides)
-        return bool(now == before)
+        of_head, of_base = ((side["system"], side["target"]) for side in sides)
+        return bool(of_head == of_base)
 
     def describe(self, suite: Suite) -> SuiteDescription:
-        """The description of a suite: the same for all parts of one."""
+        """The description of a suite: the same for all parts of a suite."""
         return self._described(suite, RunnerDescription if suite.runner else TestsDescription)
 
     def of_tests(self, suite: Suite) -> TestsDescription:
@@ -80,7 +80,7 @@ class Fingerprints:
                 variables = {}
             tracked = self._tracked.get(suite.root, TrackedFiles())
             self._suites[suite.key] = kind(suite, self._watch, variables, tracked, self._files)
-        found = self._suites[suite.key]
-        if not isinstance(found, kind):
+        description = self._suites[suite.key]
+        if not isinstance(description, kind):
             raise TypeError(f"{suite.path} is no suite of this kind")
-        return found
+        return description

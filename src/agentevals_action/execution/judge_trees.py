@@ -13,14 +13,14 @@ from agentevals_action.system.files.tree_files import copy_tree
 from agentevals_action.system.signals import in_thread
 
 _NEVER_LINKED = (".git", "__pycache__")
-#: Files that a program imports by their names; the first that is found counts.
+#: Suffixes of files that a program imports by their names; the first file that exists counts.
 _MODULES = (".py", ".pyc", ".so", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx")
 
 
 class JudgeTrees:
-    """Of each tree, the worktree of the same commit that its judges run from (both absolute). Code
-    judges and targets that judge start there, and templates of workspaces are copied from there.
-    Without isolation there are none, and judges run in the tree itself.
+    """For each tree, the judge tree: a worktree of the same commit (both absolute), in which code
+    judges and targets that judge start, and from which templates of workspaces are copied. Without
+    isolation there are no judge trees, and judges run in the tree itself.
 
     Attack: an agent rewrites the script, a module that it imports, or data that it reads."""
 
@@ -32,7 +32,7 @@ class JudgeTrees:
         self._lock = asyncio.Lock()
 
     def find_path(self, path: Path) -> Path:
-        """The path of a file or folder in its judge tree; the path itself if there is none."""
+        """The path of a file or folder in its judge tree; the path itself without a judge tree."""
         for root, tree in self._trees.items():
             if path.is_relative_to(root):
                 return tree / path.relative_to(root)
@@ -41,7 +41,7 @@ class JudgeTrees:
     async def link_rest(self, root: Path) -> None:
         """Links what the prepared tree `root` has and its commit has not (`node_modules`, a build,
         submodules) into its judge tree, once: what agents make later is not linked. Files of
-        variables (`.env`) never are. Raises AttemptError of kind `prepare`."""
+        variables (`.env`) are never linked. Raises AttemptError of kind `prepare`."""
         async with self._lock:
             if root not in self._trees or root in self._linked:
                 return
@@ -53,7 +53,7 @@ class JudgeTrees:
                 raise AttemptError("prepare", problem) from error
 
     def notices(self) -> tuple[str, ...]:
-        """A sentence about linked modules beside tracked files, if there are any.
+        """A sentence about linked modules beside tracked files, if such modules exist.
 
         Attack: `prepare` of head puts `judges/json.py` beside a judge, which imports it."""
         if not self._modules:
@@ -66,14 +66,14 @@ class JudgeTrees:
 
     def _link_rest(self, root: Path) -> None:
         for folder, folders, files in os.walk(root):
-            own = self.find_path(Path(folder))
+            judge_folder = self.find_path(Path(folder))
             for name in (*folders, *files):
                 if name not in _NEVER_LINKED and not name.startswith(".env"):
                     path = Path(folder, name)
-                    if not os.path.lexists(own / name) and _is_module(path):
+                    if not os.path.lexists(judge_folder / name) and _is_module(path):
                         self._modules.add(path.relative_to(root).as_posix())
-                    self._link(own / name, path)
-            folders[:] = [name for name in folders if _is_folder(own / name)]
+                    self._link(judge_folder / name, path)
+            folders[:] = [name for name in folders if _is_folder(judge_folder / name)]
 
     def _link(self, link: Path, target: Path) -> None:
         if _is_folder(link) and not any(link.iterdir()):
@@ -84,7 +84,7 @@ class JudgeTrees:
 
     def copy_template(self, template: Path, target: Path) -> None:
         """Copies the template of a workspace as `copy_tree` does, with what is linked in it."""
-        links = frozenset(self._links)  # the tree of the other side may get some meanwhile
+        links = frozenset(self._links)  # the other side may add links meanwhile
         copy_tree(self.find_path(template), target, followed=links)
 
 
@@ -93,7 +93,7 @@ def needs_judge_tree(suite: Suite) -> bool:
     return any(
         (test.workspace is not None and test.workspace.template is not None)
         or any(
-            _runs_program(suite, test, inside) for each in test.evaluators for inside in each.walk()
+            _runs_program(suite, test, inner) for outer in test.evaluators for inner in outer.walk()
         )
         for test in suite.tests
     )

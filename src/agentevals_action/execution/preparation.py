@@ -27,9 +27,8 @@ class Preparation:
     """The two commands of a run; None where the input is empty.
 
     `setup` runs once, in `folder` (absolute), as the user of the action; `log` takes its output.
-    `children` has the variables and the users of all programs of the run, `judge_trees` the trees
-    of its judges.
-    With an `obstacle` it does not run, and this is the reason."""
+    With an `obstacle`, which is the reason, `setup` does not run. `children` has the variables and
+    the users of all programs of the run, `judge_trees` the trees of its judges."""
 
     setup: str | None
     prepare: str | None
@@ -38,7 +37,7 @@ class Preparation:
     log: LogSection
     obstacle: str = ""
     judge_trees: JudgeTrees = field(default_factory=JudgeTrees)
-    #: The error of `prepare` in each tree, and that of `setup` under None; None for a success.
+    #: The error of `prepare` by tree, the error of `setup` by None; None for a success.
     _errors: dict[Path | None, AttemptError | None] = field(default_factory=dict)
     _locks: dict[Path | None, asyncio.Lock] = field(
         default_factory=lambda: defaultdict(asyncio.Lock)
@@ -102,7 +101,7 @@ class Preparation:
 
 
 class LineSplitter:
-    """Splits a stream of UTF-8 into lines and passes each on, without empty ones. Of a line that
+    """Splits a stream of UTF-8 into lines and passes each line on that is not empty. Of a line that
     overwrites itself (carriage return) the last text counts. The last line of a stream that reaches
     the limit is left out: it may be cut inside of a secret."""
 

@@ -18,7 +18,7 @@ from agentevals_action.system.files.paths import Folder
 from agentevals_action.system.files.regular_files import read_regular
 
 _MAX_BYTES, _MAX_PATH = 1024 * 1024, 500  # of a module, and characters of a text
-#: What finds names that are not written down.
+#: Names whose use hides which other names are used.
 _DYNAMIC = {
     "eval",
     "exec",
@@ -29,7 +29,7 @@ _DYNAMIC = {
     "importlib",
     "pytest_plugins",
 }
-#: What pytest finds by its name: hooks, marks, and what xunit calls.
+#: What pytest finds by its name: hooks, marks, and the functions of xunit.
 _FOUND = re.compile(r"pytest\w+|(setup|teardown)(_module|_function)?|(setUp|tearDown)Module")
 #: A text that may be the names of fixtures; the suffixes of programs, which are no data.
 _FIXTURES = re.compile(r"\w+(\s*,\s*\w+)*")
@@ -41,7 +41,7 @@ _Import = ast.Import | ast.ImportFrom
 
 
 class _SingleImports(ast.NodeTransformer):
-    """Makes one import of each name, so that one more name changes nothing."""
+    """Splits an import into one for each name, so that one more name does not change the others."""
 
     def visit_Import(self, node: ast.Import) -> list[ast.Import]:
         return [ast.Import([alias]) for alias in node.names]
@@ -51,8 +51,9 @@ class _SingleImports(ast.NodeTransformer):
 
 
 class _Module:
-    """The statements of a module by the names that they bind, and those that concern every test.
-    OSError or SyntaxError, ValueError, RecursionError or MemoryError if it cannot be read."""
+    """The statements of a module by the names that they bind (`bound`), and the statements that
+    concern every test (`always`). OSError, SyntaxError, ValueError, RecursionError or MemoryError
+    if it cannot be read."""
 
     def __init__(self, path: Path) -> None:
         content = read_regular(path, _MAX_BYTES + 1)
@@ -76,9 +77,9 @@ class _Module:
 
 class PythonTests:
     """The tests in the file at `path`, in the repository at `root`. `data` are the paths of files
-    that they may read. `is_helper` tells whether a module belongs to the tests, and not to the
-    agent; `content` gives the digest of a file, None of one of the agent. All modules and data are
-    read at once, before a program can change them."""
+    that they may read. `is_helper` states whether a module belongs to the tests, and not to the
+    agent; `content` gives the digest of a file, None for a file of the agent. All modules and data
+    are read at once, before a program can change them."""
 
     def __init__(
         self,
@@ -89,17 +90,17 @@ class PythonTests:
         content: Callable[[str], str | None],
     ) -> None:
         self._root, self._is_helper, self._content = root, is_helper, content
-        self._data = [each for each in data if not each.endswith(_CODE)]
-        self._parts = {part for each in self._data for part in each.split("/")}
+        self._data = [name for name in data if not name.endswith(_CODE)]
+        self._parts = {part for name in self._data for part in name.split("/")}
         self._functions: set[str] = set()
         file = root / path
-        self._starts = [each for each in file.parents if each.is_relative_to(root)]
+        self._starts = [folder for folder in file.parents if folder.is_relative_to(root)]
         self._modules: dict[Path, _Module | None] = {}
         #: The contents of the files that a text may mean, with their names.
         self._files: dict[str, Sequence[tuple[str, str]]] = {}
-        self._own = self._load(file)
-        beside = [each / "conftest.py" for each in self._starts]
-        self._shared = [self._load(each) for each in beside if each.is_file() and is_helper(each)]
+        self._module = self._load(file)
+        shared = [folder / "conftest.py" for folder in self._starts]
+        self._shared = [self._load(conf) for conf in shared if conf.is_file() and is_helper(conf)]
 
     def _load(self, path: Path) -> _Module | None:
         """A module with all that it imports; None if it cannot be read."""
@@ -114,19 +115,19 @@ class PythonTests:
             self._functions.add(getattr(node, "name", ""))
             for word in set(_words(node)) - self._files.keys():
                 paths = sorted(self._meant(word, path.parent))
-                known = ((Path(each).name, self._content(each)) for each in paths)
-                self._files[word] = [(name, content) for name, content in known if content]
+                contents = ((Path(data).name, self._content(data)) for data in paths)
+                self._files[word] = [(name, content) for name, content in contents if content]
             if isinstance(node, _Import):
                 files = [*filter(self._is_helper, _imported(node, path.parent, self._starts))]
-                module.imports[ast.unparse(node)] = [self._load(each) for each in files]
+                module.imports[ast.unparse(node)] = [self._load(file) for file in files]
         return module
 
     def _meant(self, word: str, folder: Path) -> Iterator[str]:
-        """The files that a text may mean: by a path, the end of one, a folder in it, or a glob."""
+        """The files that a text may mean: by a path, the end or a folder of a path, or a glob."""
         end = word if word.startswith((".", "/")) else f"/{word}"
         is_pattern = "*" in word or word.startswith(".")
         may_be_data = is_pattern or not self._parts.isdisjoint(word.split("/"))
-        for path in (f"/{each}" for each in self._data if may_be_data):
+        for path in (f"/{name}" for name in self._data if may_be_data):
             if (
                 path.endswith(end)
                 or f"{end}/" in path
@@ -134,10 +135,10 @@ class PythonTests:
             ):
                 yield path[1:]
         starts = {folder, *self._starts}
-        for start in (each for each in starts if os.path.exists(f"{each}/{word}")):  # noqa: PTH110
+        for start in (place for place in starts if os.path.exists(f"{place}/{word}")):  # noqa: PTH110
             files = Folder(self._root, start).files_among([word], start)
-            paths = (each.relative_to(self._root).as_posix() for each in files)
-            yield from (each for each in paths if not each.endswith(_CODE))
+            paths = (file.relative_to(self._root).as_posix() for file in files)
+            yield from (path for path in paths if not path.endswith(_CODE))
 
     def find_source(self, test: str) -> Any:
         """What a test asks, as JSON data, by its node id without the path; None if that cannot be
@@ -145,19 +146,19 @@ class PythonTests:
         names, _, parameters = test.partition("[")
         first, *steps = names.split("::")
         is_found = (first, *steps)[-1] in self._functions
-        if self._own is None or None in self._shared or not is_found:
+        if self._module is None or None in self._shared or not is_found:
             return None
         try:
-            found = [_only(node, steps) for node in self._own.bound.get(first, ())]
-            return self._closure(found, parameters) if found else None
+            nodes = [_only(node, steps) for node in self._module.bound.get(first, ())]
+            return self._closure(nodes, parameters) if nodes else None
         except RecursionError:  # of a deep expression
             return None
 
-    def _closure(self, found: Sequence[ast.stmt], parameters: str) -> Any:
+    def _closure(self, nodes: Sequence[ast.stmt], parameters: str) -> Any:
         """The sources and the files of statements, and of all that these use."""
-        shared = [module for module in (self._own, *self._shared) if module]
+        shared = [module for module in (self._module, *self._shared) if module]
         waiting = [(module, node) for module in shared for node in module.always]
-        waiting += ((shared[0], node) for node in found)
+        waiting += ((shared[0], node) for node in nodes)
         texts, files, seen = set[str](), set[tuple[str, str]](), set[int]()
         while waiting:
             module, node = waiting.pop()
@@ -172,20 +173,20 @@ class PythonTests:
                     return None
                 places = [*itertools.product([module], names), *itertools.product(shared, fixtures)]
                 for place, name in places:
-                    waiting += ((place, each) for each in place.bound.get(name, ()))
-                files.update(each for word in _words(part) for each in self._files[word])
+                    waiting += ((place, used) for used in place.bound.get(name, ()))
+                files.update(file for word in _words(part) for file in self._files[word])
                 if isinstance(part, _Import):
                     for other in module.imports[ast.unparse(part)]:
                         if other is None:
                             return None
                         wanted = other.bound.get(part.names[0].name, other.tree.body)
-                        waiting += ((other, each) for each in (*wanted, *other.always))
+                        waiting += ((other, used) for used in (*wanted, *other.always))
         return [sorted(texts), sorted(files)]
 
 
 def folder_of_tests(path: str) -> str | None:
-    """The folder of a suite and of what its tests share: the first that has such a name, or its
-    own; None at the root, where the agent may be."""
+    """The folder of a suite and of what its tests share: the first folder with a name of tests, or
+    the suite's own; None at the root, where the agent may be."""
     parts = path.split("/")[:-1]
     ends = (end for end, part in enumerate(parts, 1) if _TESTS.fullmatch(part))
     return "/".join((*parts[: next(ends, len(parts))], "")) if parts else None
@@ -200,12 +201,12 @@ def _imported(node: _Import, folder: Path, starts: Sequence[Path]) -> Sequence[P
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement binds or changes; `autouse` is that of each such fixture."""
+    """The names that a statement binds or changes, and `autouse` for a fixture of this kind."""
     is_definition = isinstance(statement, _Definition)
     for node in [statement] if is_definition else ast.walk(statement):
         if isinstance(node, _Definition):
             yield node.name
-            parts = (part for each in node.decorator_list for part in ast.walk(each))
+            parts = (part for decorator in node.decorator_list for part in ast.walk(decorator))
             for option in (part for part in parts if isinstance(part, ast.keyword)):
                 name = str(getattr(option.value, "value", ""))
                 yield from {"name": [name], "autouse": ["autouse"]}.get(option.arg or "", [])
@@ -216,20 +217,20 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def _only(node: ast.stmt, steps: Sequence[str]) -> ast.stmt:
-    """A class without its other tests."""
+    """A class with the test at `steps` alone; any other statement as it is."""
     if not steps or not isinstance(node, ast.ClassDef):
         return node
     part = copy.copy(node)
     part.body = [
-        _only(each, steps[1:]) if name == steps[0] else each
-        for each in node.body
-        if (name := getattr(each, "name", "")) == steps[0] or not name.lower().startswith("test")
+        _only(inner, steps[1:]) if name == steps[0] else inner
+        for inner in node.body
+        if (name := getattr(inner, "name", "")) == steps[0] or not name.lower().startswith("test")
     ]
     return part
 
 
 def _without_other_cases(node: ast.stmt, parameters: str) -> ast.stmt:
-    """A statement without `pytest.param(…, id=…)` of other parameters, if it has that of these."""
+    """A statement without `pytest.param(…, id=…)` of other parameters, if it has one of these."""
     node = copy.deepcopy(node) if parameters else node
     for part in ast.walk(node) if parameters else ():
         if isinstance(part, ast.List | ast.Tuple):
@@ -242,12 +243,12 @@ def _without_other_cases(node: ast.stmt, parameters: str) -> ast.stmt:
 def _id_of_case(node: ast.expr) -> str:
     """The id of a case as pytest writes it; empty if it has none."""
     keywords = node.keywords if isinstance(node, ast.Call) else ()
-    values = (getattr(each.value, "value", "") for each in keywords if each.arg == "id")
+    values = (getattr(word.value, "value", "") for word in keywords if word.arg == "id")
     return str(next(values, "")).encode("unicode_escape").decode()
 
 
 def _names(node: ast.AST) -> tuple[Sequence[str], Sequence[str]]:
-    """The names that an expression uses, and those that may be of fixtures."""
+    """The names that an expression uses, and the names in it that may be of fixtures."""
     if isinstance(node, ast.Constant) and _FIXTURES.fullmatch(str(node.value)):
         return (), re.findall(r"\w+", str(node.value))
     if isinstance(node, ast.arg):
@@ -256,7 +257,7 @@ def _names(node: ast.AST) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def _words(node: ast.AST) -> Iterator[str]:
-    """The text of an expression that may be a path; `*` stands for what is computed."""
+    """The text of an expression that may be a path; `*` stands for a computed part."""
     word = node.value if isinstance(node, ast.Constant) else ""
     if isinstance(node, ast.JoinedStr):
         parts = (part.value if isinstance(part, ast.Constant) else "*" for part in node.values)

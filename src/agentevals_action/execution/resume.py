@@ -17,7 +17,7 @@ def valid_results(
     samples: int,
     rule: JudgeRule,
 ) -> dict[Key, TestResult]:
-    """The rows whose test is in these suites and has not changed; a row without a verdict, or of
+    """The rows whose test is in these suites and has not changed. A row without a verdict, or about
     which other judges decide now, is not valid."""
     tests = {(suite.path, test.id): (suite, test) for suite in suites for test in suite.tests}
     return {
@@ -31,8 +31,8 @@ def valid_results(
 
 
 def incomplete_conversations(suites: Sequence[Suite], valid: Collection[Key]) -> frozenset[Key]:
-    """The valid tests that run again because another turn of their conversation does, and the agent
-    may remember its turns."""
+    """The valid tests that run again because another turn of their conversation runs, and the agent
+    may remember the turns."""
     conversations = defaultdict[Conversation, set[Key]](set)
     for suite in suites:
         for test in suite.tests:

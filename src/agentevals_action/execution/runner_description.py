@@ -1,4 +1,4 @@
-"""The description of a suite that the program of a runner runs: of its files. What a test asks is
+"""The description of a suite that the program of a runner runs, by its files. What a test asks is
 known from its result."""
 
 from collections.abc import Mapping, Sequence, Set
@@ -29,8 +29,8 @@ class RunnerDescription(SuiteDescription):
         _ = self._own_files, self.agent, self.graders, self._python_tests  # computed once
 
     def expected(self, rows: Sequence[TestResult]) -> Mapping[str, Fingerprint]:
-        """The fingerprints of the rows with the suite's agent: that base has the same questions
-        follows from the digest of all its files."""
+        """The fingerprints of the rows, with the suite's agent. Its digest is of all files, so
+        that equal agents have equal questions."""
         return {row.eval_id: self._with_agent(row) for row in rows}
 
     def with_samples(self, row: TestResult, samples: tuple[SampleResult, ...]) -> TestResult:
@@ -38,29 +38,29 @@ class RunnerDescription(SuiteDescription):
         return with_samples(replace(row, fingerprint=self._with_agent(row)), samples)
 
     def suite_question_files(self, changed: Set[str]) -> tuple[str, ...]:
-        """Those of the files that the suite names."""
+        """The `changed` files that the suite names, without its own."""
         return tuple(sorted((set(self._files_of_suite) - {self._suite.path}) & changed))
 
     def fingerprint(
         self, test: str, asked: Any, graded: Any, *, has_functions: bool
     ) -> Fingerprint:
-        """The fingerprint of a test by its id: of what its result says that it asked, and how it
-        was graded (None: unknown), else of its function, else of the files of the suite."""
-        known = self.function(test) if has_functions else None
+        """The fingerprint of a test by its id: of what it `asked` and how it was `graded` by its
+        result (None: unknown), else of its function, else of the files of the suite."""
+        function = self.function(test) if has_functions else None
         asked, graded = (
-            known or self._own_files if data is None else compute_digest(data)
+            function or self._own_files if data is None else compute_digest(data)
             for data in (asked, graded)
         )
         grading = compute_digest([graded, self.graders])
         return Fingerprint(question=asked, grading=grading, agent=self.agent)
 
     def _with_agent(self, row: TestResult) -> Fingerprint:
-        known = row.fingerprint or Fingerprint(question="", grading="", agent="")
-        return replace(known, agent=self.agent)
+        fingerprint = row.fingerprint or Fingerprint(question="", grading="", agent="")
+        return replace(fingerprint, agent=self.agent)
 
     @cached_property
     def agent(self) -> str:
-        """The digest of all that its results depend on."""
+        """The digest of all that the suite's results depend on."""
         every = sorted(file.path for file in self._suite.files)
         return compute_digest(
             [
@@ -72,16 +72,16 @@ class RunnerDescription(SuiteDescription):
 
     @cached_property
     def _own_files(self) -> str:
-        """The digest of its file and the files that it names."""
+        """The digest of the suite's file and the files that it names."""
         return compute_digest([self._content(path) for path in self._files_of_suite])
 
     @property
     def _files_of_suite(self) -> Sequence[str]:
-        """The files that ask and grade: its own file, too, if a rule for the agent's code (`*.py`)
-        matches it."""
-        own = {file.path for file in self._suite.files if file.role in _OF_SUITE}
+        """The files that ask and grade. The suite's own file is one, even if a rule for the agent's
+        code (`*.py`) matches it."""
+        paths = {file.path for file in self._suite.files if file.role in _OF_SUITE}
         return sorted(
-            path for path in own if path == self._suite.path or not self._is_watched(path)
+            path for path in paths if path == self._suite.path or not self._is_watched(path)
         )
 
     @cached_property
@@ -99,7 +99,7 @@ class RunnerDescription(SuiteDescription):
     @cached_property
     def _python_tests(self) -> PythonTests | None:
         """The tests of a suite of Python. A module in their folder that they import belongs to them
-        if the agent is known to be elsewhere; any other is the agent."""
+        if the agent is known to be elsewhere; any other module is the agent."""
         suite, folder = self._suite, folder_of_tests(self._suite.path)
         if not suite.path.endswith(".py"):
             return None
@@ -122,6 +122,6 @@ class RunnerDescription(SuiteDescription):
 
 
 def answering(suite: Suite) -> Mapping[str, Any] | None:
-    """What the entry of a suite's runner says that may change its answers; None without one."""
+    """What the entry of a suite's runner states that may change answers; None without an entry."""
     entry = suite.entry
     return entry and {name: value for name, value in entry.items() if name not in _NOT_OF_AGENT}

@@ -9,7 +9,7 @@ from agentevals_action.model.suite import Suite
 from agentevals_action.system.redaction import Redactor, looks_secret, redacting
 from agentevals_action.targets.variables import Variables, names_in
 
-#: Characters of the shortest user of an address that may be a token; names of users are shorter.
+#: Characters of the shortest user in an address that may be a token; user names are shorter.
 _TOKEN_LENGTH = 20
 
 
@@ -30,16 +30,16 @@ def keeping_secrets(
 def _find_secrets(suites: Iterable[Suite], variables: Variables) -> set[str]:
     """Secrets that the names of the environment's variables do not reveal: keys of targets,
     passwords in addresses, secrets of `.env` files."""
-    found: set[str] = set()
+    secrets: set[str] = set()
     for suite in suites:
-        known = variables(suite.root, suite.folder)
+        values = variables(suite.root, suite.folder)
         used = (suite.targets.targets[name] for name in suite.used_targets)
         keys = [value for target in used for value in _keys_in(target.definition)]
-        names = {*names_in(keys), *filter(looks_secret, known)}
-        found.update(known[name] for name in names if name in known)
-        for value in known.values():
-            found.update(_credentials(value))
-    return found
+        names = {*names_in(keys), *filter(looks_secret, values)}
+        secrets.update(values[name] for name in names if name in values)
+        for value in values.values():
+            secrets.update(_credentials(value))
+    return secrets
 
 
 def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:
@@ -51,8 +51,8 @@ def _keys_in(definition: Any, is_key: bool = False) -> Iterator[Any]:
         for name, value in definition.items():
             yield from _keys_in(value, name == "headers" or looks_secret(str(name)))
     elif isinstance(definition, list | tuple):
-        for item in definition:
-            yield from _keys_in(item)
+        for part in definition:
+            yield from _keys_in(part)
 
 
 def _credentials(value: str) -> Iterator[str]:
@@ -64,5 +64,5 @@ def _credentials(value: str) -> Iterator[str]:
         return
     if address:
         user, password = address.username or "", address.password or ""
-        found = (user if len(user) >= _TOKEN_LENGTH else "", password)
-        yield from (form for secret in found for form in (secret, unquote(secret)))
+        parts = (user if len(user) >= _TOKEN_LENGTH else "", password)
+        yield from (form for secret in parts for form in (secret, unquote(secret)))

@@ -16,8 +16,8 @@ from agentevals_action.targets.calls.description import FileDigests, digest
 
 @dataclass(frozen=True)
 class TrackedFiles:
-    """The ids of the contents of the tracked files of a tree, by path, and those of them that no
-    suite covers and that are not known to be something else."""
+    """The `ids` of the contents of the tracked files of a tree, by path, and the `uncovered` paths:
+    no suite covers them, and they may be an agent's."""
 
     ids: Mapping[str, str] = field(default_factory=dict)
     uncovered: Collection[str] = ()
@@ -29,12 +29,12 @@ class TrackedFiles:
 
     @cached_property
     def without_skills(self) -> "TrackedFiles":
-        """The same files without those of skills."""
+        """The tracked files, with the files of skills not in `uncovered`."""
         skills = find_skill_files(self.uncovered, self.ids)
         return TrackedFiles(self.ids, [path for path in self.uncovered if path not in skills])
 
     def describe_without(self, rules: Sequence[WatchRule]) -> str:
-        """The same without the files that rules exclude."""
+        """The digest of the uncovered files that rules do not exclude."""
         if not rules:
             return self.described
         kept = (path for path in self.uncovered if not any(rule.covers(path) for rule in rules))
@@ -43,8 +43,8 @@ class TrackedFiles:
 
 @dataclass(eq=False)
 class SuiteDescription(ABC):
-    """Describes one suite in its tree. `rules` are those of `watch`, `variables` what `${{ }}` in
-    its targets may name, `tracked` the files of the tree, `files` those that were read."""
+    """Describes one suite in its tree. `rules` are the rules of `watch`, `variables` what `${{ }}`
+    in targets may name, `tracked` the files of the tree, `files` the files that were read."""
 
     _suite: Suite
     _rules: Sequence[WatchRule]
@@ -80,8 +80,8 @@ class SuiteDescription(ABC):
 
     @cached_property
     def _watched_files(self) -> Any:
-        """The rules of `watch` and the files that they match, or that no suite and no rule covers:
-        tracked ones by the id of their content, others that the suite names by their content."""
+        """The digest of the rules of `watch` and of the files that they match, or that no suite and
+        no rule covers: tracked files by id, other files that the suite names by content."""
         ids = self._tracked.ids if self._watch else {}
         others = {file.path for file in self._suite.files} - ids.keys()
         is_open = not names_files(self._watch)

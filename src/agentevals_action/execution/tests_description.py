@@ -41,7 +41,7 @@ class TestsDescription(SuiteDescription):
 
     _fingerprints: dict[str, Fingerprint] = field(default_factory=dict)
     _targets: dict[str, str] = field(default_factory=dict)
-    #: Those that the suite declares for all its tests.
+    #: The evaluators that the suite declares for all its tests.
     _evaluators: dict[tuple[object, ...], Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
@@ -96,7 +96,7 @@ class TestsDescription(SuiteDescription):
             question |= self._workspace(test.workspace)
         if test.fixtures:
             question["fixtures"] = [
-                [each.targets, self._fixture(test, each)] for each in test.fixtures
+                [fixture.targets, self._fixture(test, fixture)] for fixture in test.fixtures
             ]
         return question
 
@@ -109,25 +109,25 @@ class TestsDescription(SuiteDescription):
     def agent(self, test: Test) -> Any:
         """What answers: the target, the system messages, and the agent's own files."""
         system = [message for message in test.input if message.role == "system"]
-        own = {"skills": [*map(self._skill, test.skills)]} if test.skills else {}
+        parts = {"skills": [*map(self._skill, test.skills)]} if test.skills else {}
         if servers := [entry for entry in test.tools if isinstance(entry, ToolServer)]:
-            own["servers"] = [*map(self._server, servers)]
+            parts["servers"] = [*map(self._server, servers)]
         return {
-            **own,
+            **parts,
             "system": [self._message(message) for message in system],
             "watched": self._watched_files,
             "target": self.target_digest(self._suite.find_agent(test)),
         }
 
     def question_files(self, changed: Set[str]) -> Mapping[str, tuple[str, ...]]:
-        """Those that a message or the workspace of a test has."""
+        """The changed files in a message or in the workspace of each test, by its id."""
         if not changed & {file.path for file in self._suite.files}:
             return {}
-        found = {test.id: self._question_files(test) for test in self._suite.tests}
+        by_test = {test.id: self._question_files(test) for test in self._suite.tests}
         return {
-            name: own
-            for name, files in found.items()
-            if (own := tuple(file for file in files if file in changed))
+            name: edited
+            for name, files in by_test.items()
+            if (edited := tuple(file for file in files if file in changed))
         }
 
     def _question_files(self, test: Test) -> Sequence[str]:
@@ -136,8 +136,8 @@ class TestsDescription(SuiteDescription):
         if test.workspace:
             paths += _files_before(test.workspace)
         paths += [file.path for file in test.files if file.role == TOOL_FILE]
-        fixtures = (each for each in test.fixtures if not _is_skills(test, each))
-        paths += [each.source for each in fixtures if each.source]
+        fixtures = (fixture for fixture in test.fixtures if not _is_skills(test, fixture))
+        paths += [fixture.source for fixture in fixtures if fixture.source]
         return [path for path in dict.fromkeys(paths) if not self._is_watched(path)]
 
     def references(self, test: Test) -> dict[str, Any]:
@@ -149,8 +149,8 @@ class TestsDescription(SuiteDescription):
         }
 
     def evaluator(self, evaluator: Evaluator, agent: Target | None) -> dict[str, Any]:
-        """An evaluator. The name counts, because it identifies gates. Of a file that its fields
-        name the content counts and not the path; of files next to it the name counts too."""
+        """An evaluator. Its name counts, because it identifies gates. Of a file that fields name,
+        the content counts and not the path; of files next to that file the name counts, too."""
         files = self._named_contents(file for file in evaluator.files if not file.importers)
         imported = [file for file in self._of_program(evaluator.files) if file.importers]
         named: set[str] = set()
@@ -170,8 +170,7 @@ class TestsDescription(SuiteDescription):
 
     def judge_key(self, test: Test, evaluator: Evaluator) -> str:
         """The digest of a way of judging: the prompt, its parameters, the target, the score that
-        passes. What a test asks of it is no part of that, so that it can be measured over many
-        tests."""
+        passes. What a test asks the judge is no part of it: a judge is measured over many tests."""
         judges = self._judge_digests(evaluator, self._suite.find_agent(test))
         passes = [evaluator.gate_threshold or PASS_SCORE, evaluator.negate]
         return compute_digest(
@@ -185,10 +184,10 @@ class TestsDescription(SuiteDescription):
         return {"definition": fields, "variables": variable_values(fields, self._variables)}
 
     def target_digest(self, target: Target | None) -> str | None:
-        """The digest of a target with its files, None if there is none."""
+        """The digest of a target with its files, None without a target."""
         if target is None:
             return None
-        # Once: the answers of a mock may be as long as the suite.
+        # Computed once: the answers of a mock may be as long as the suite.
         if target.name not in self._targets:
             paths = sorted(file.path for file in self._of_program(target.files))
             files = [self._content(path) for path in paths]
@@ -196,7 +195,7 @@ class TestsDescription(SuiteDescription):
         return self._targets[target.name]
 
     def _judge_digests(self, evaluator: Evaluator, agent: Target | None) -> Any:
-        """The digest of the judge, None if there is none; a list for several judges."""
+        """The digest of the judge, None without a judge; a list for several judges."""
         digests = [*map(self.target_digest, self._suite.find_judges(evaluator, agent))]
         return digests if len(evaluator.judge_names()) > 1 else next(iter(digests), None)
 
@@ -209,7 +208,7 @@ class TestsDescription(SuiteDescription):
         return self._evaluators[key]
 
     def _of_program(self, files: Sequence[NamedFile]) -> Sequence[NamedFile]:
-        """The files of a program without imported ones that are the agent's own."""
+        """The files of a program without imported files that are the agent's own."""
         return [file for file in files if not (file.importers and self._is_watched(file.path))]
 
     def _workspace(self, workspace: Workspace) -> dict[str, Any]:
@@ -299,8 +298,8 @@ def _files_before(workspace: Workspace) -> Sequence[str]:
 
 
 def _with_contents(value: Any, contents: Mapping[str, str], named: set[str]) -> Any:
-    """Fields in which the content stands for each path of one of the evaluator's files, which have
-    these `contents` by name. `named` collects the names of these files."""
+    """Fields in which each path of a file of the evaluator is replaced by the file's content;
+    `contents` are by name. `named` collects the names of these files."""
 
     def convert(text: str) -> Any:
         name = text.strip().rpartition("/")[2]

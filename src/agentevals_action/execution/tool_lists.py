@@ -1,4 +1,4 @@
-"""The tools of a test on one side, with those that the side's own servers list."""
+"""The tools of a test on one side, with the tools that the side's own servers list."""
 
 import asyncio
 from collections import defaultdict
@@ -13,7 +13,7 @@ from agentevals_action.system.program import Program
 
 
 class ToolLists:
-    """The lists of the servers of each side, each made once in a run. `children` are the agents'
+    """The lists of the servers of each side, made once in a run. `children` are the agents'
     programs."""
 
     def __init__(self, children: ChildContext) -> None:
@@ -41,10 +41,10 @@ class ToolLists:
                     self._known[key] = await self._ask(suite, server)
                 except AttemptError as error:
                     self._known[key] = error
-        found = self._known[key]
-        if isinstance(found, AttemptError):
-            raise found.copy()
-        return found
+        tools = self._known[key]
+        if isinstance(tools, AttemptError):
+            raise tools.copy()
+        return tools
 
     async def _ask(self, suite: Suite, server: ToolServer) -> Sequence[Tool]:
         from agentevals_action.tools.server_list import (  # jsonschema: only with tools
@@ -66,6 +66,6 @@ class ToolLists:
             raise AttemptError("configuration", problem, advice)
         variables = {name: children.allowed[name] for name in server.env}
         user = children.isolation.choose_user(root)
-        own = {**children.workspace(root), **variables}
-        program = children.program(server.command, suite.folder, user, own)
+        environment = {**children.workspace(root), **variables}
+        program = children.program(server.command, suite.folder, user, environment)
         return children.with_packages(program, root, root, suite.folder)

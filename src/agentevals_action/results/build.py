@@ -46,8 +46,8 @@ def sample_result(work: Work, results: Sequence[EvaluatorResult], spent: Spendin
 
 
 def stand_again(sample: SampleResult, rule: JudgeRule) -> SampleResult | None:
-    """A stored sample by this rule; None if it is not known what it would be by it."""
-    results = tuple(now for result in sample.evaluator_results if (now := rule.stand_again(result)))
+    """A stored sample as `rule` scores it; None if that is not known."""
+    results = tuple(filter(None, map(rule.stand_again, sample.evaluator_results)))
     if results == sample.evaluator_results:
         return sample
     if len(results) < len(sample.evaluator_results):
@@ -104,16 +104,16 @@ def timestamp() -> str:
 
 
 def with_samples(result: TestResult, samples: Sequence[SampleResult]) -> TestResult:
-    """A result with what follows from these samples."""
+    """A result with the scores, verdict and other totals of these samples."""
     return replace(result, **_totals(tuple(samples), [gate.name for gate in result.gates]))
 
 
 def extended(result: TestResult, fresh: Sequence[SampleResult], problem: str = "") -> TestResult:
     """A result with the samples of a confirmation: score and verdict are those of all samples. A
-    gate fails if it failed in more than half of the fresh ones, if they are at least three: the
-    first sample was chosen because it failed. If more than half of them failed a gate, but not the
-    same one, all these gates fail. Fresh samples that could not be scored are left out; `problem`
-    is the reason why some are missing."""
+    gate fails if it failed in more than half of the fresh samples, if they are at least three: the
+    first sample was chosen because it failed. If more than half of the fresh samples failed a gate,
+    but not the same gate, all these gates fail. Fresh samples that could not be scored are left
+    out; `problem` is the reason why samples are missing."""
     scored = [replace(sample, role="fresh") for sample in fresh if sample.verdict]
     result = replace(result, unconfirmed=problem) if problem else result
     if not scored:
@@ -129,7 +129,7 @@ def extended(result: TestResult, fresh: Sequence[SampleResult], problem: str = "
 
 
 def with_suite_samples(result: TestResult, taken: Sequence[SampleResult]) -> TestResult:
-    """A result with samples that confirm something about its suite: they change what it cost and
+    """A result with the samples `taken` for a condition on its suite: they change its cost and
     nothing else."""
     spent = total_spending((result.spent, *(sample.spent for sample in taken)))
     return replace(result, suite_samples=(*result.suite_samples, *taken), spent=spent)
@@ -156,14 +156,14 @@ def cost_free(sample: SampleResult) -> SampleResult:
 def _totals(
     samples: tuple[SampleResult, ...], declared: Sequence[str], decided: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """The fields of a test's result that follow from its samples; failed gates are in the order of
-    their declaration. `decided` are the failed gates if fewer samples decide about them."""
+    """The fields of a test's result that follow from its samples; failed gates are in the order
+    of `declared`. `decided` are the failed gates if fewer samples decide about gates."""
     score, verdict, gates = scoring.combine_samples(samples)
     if decided is not None and score is not None:
         verdict, gates = scoring.compute_verdict(score, decided), tuple(decided)
     deciding = scoring.deciding_samples(samples)
     shown = shown_sample(deciding, verdict)
-    shown_results = [each for each in shown.evaluator_results if not each.advisory]
+    shown_results = [result for result in shown.evaluator_results if not result.advisory]
     order = {name: index for index, name in enumerate(declared)}
     return {
         "score": score,

@@ -113,9 +113,9 @@ def _storable(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, Mapping):
-        return {_storable(str(key)): _storable(item) for key, item in value.items()}
+        return {_storable(str(key)): _storable(part) for key, part in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_storable(item) for item in value]
+        return [_storable(part) for part in value]
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):

@@ -1,5 +1,5 @@
-"""Runs in files: a report folder with `run.json` and the rows of head and of base; files of results
-alone, of two runs that are compared test by test, or of one."""
+"""Runs in files: a report folder with `run.json` and the rows of head and of base; or results files
+alone, of one run, or of two runs that are compared test by test."""
 
 import io
 import zipfile
@@ -19,12 +19,12 @@ from agentevals_action.results.jsonl import encode, encode_row, parse_results, r
 from agentevals_action.validation.field_errors import invalid_json
 
 RUN, HEAD_RESULTS, BASE_RESULTS = "run.json", "results.jsonl", "base.jsonl"
-#: In the order in which they are written: the last one has the problems of the others.
+#: In the order in which they are written: `run.json` has the problems of writing the others.
 RUN_FILES = (HEAD_RESULTS, BASE_RESULTS, RUN)
-#: Of an archive, at most: files, rows of a side, bytes of these and of the file of the run.
+#: Of an archive, at most: files, rows of a side, bytes of the rows, and of the file of the run.
 _MEMBERS, _ROWS, _ROW_BYTES, _RUN_BYTES = 100, 10_000, 64 << 20, 4 << 20
-#: The compressions of `actions/upload-artifact`. Others have errors of their own, and may use any
-#: amount of memory.
+#: The compressions of `actions/upload-artifact`. Other compressions have errors of their own, and
+#: may use any amount of memory.
 _COMPRESSIONS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 #: The errors of `zipfile` for an archive that is damaged or encrypted.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
@@ -58,7 +58,7 @@ class RunResults:
         return replace(self, run=self.run.with_notes(level, facts))
 
     def as_claims(self) -> "RunResults":
-        """As results of the first phase, also those that cannot be used: never green.
+        """The results as claims of the first phase, also results that cannot be used: never green.
 
         Attack: without an artifact, `on-inconclusive: pass` makes the check run green."""
         policy = replace(self.run.policy, on_inconclusive="fail", asks_person=True)
@@ -126,7 +126,7 @@ def _refused(reason: str) -> InvalidInput:
 
 
 def _parse(contents: Mapping[str, bytes]) -> RunResults:
-    """ValueError for files that are invalid, or lack a row."""
+    """The run in files. ValueError for files that are invalid, or lack a row."""
     try:
         run = _RUN.validate_json(contents[RUN])
     except ValidationError as error:
@@ -134,7 +134,7 @@ def _parse(contents: Mapping[str, bytes]) -> RunResults:
     head, base = (_rows(name, contents[name]) for name in (HEAD_RESULTS, BASE_RESULTS))
     if run.rows != (len(head), len(base)):
         raise ValueError("rows are missing")
-    arms = {(suite.path, each.variant.name) for suite in run.suites for each in suite.variants}
+    arms = {(suite.path, arm.variant.name) for suite in run.suites for arm in suite.variants}
     variants = tuple(row for row in head if (row.eval_path, row.variant) in arms)
     head = tuple(row for row in head if (row.eval_path, row.variant) not in arms)
     return RunResults(run, head, base, variants)
@@ -184,10 +184,10 @@ def read_files(head: Path, base: Path | None, policy: Policy) -> RunResults:
 
 
 def _read_side(path: Path) -> Mapping[Key, TestResult]:
-    found: dict[Key, TestResult] = {}
+    rows: dict[Key, TestResult] = {}
     for result in as_declared(read_results(path, is_complete=True)):
         key = result.key
-        if other := found.get(key):
+        if other := rows.get(key):
             targets = joined(
                 [f"`{target}`" for target in dict.fromkeys((other.target, result.target))]
             )
@@ -196,9 +196,9 @@ def _read_side(path: Path) -> Mapping[Key, TestResult]:
                 f"{path} contains {test} twice (target {targets})",
                 "compare the results of one run against one target",
             )
-        found[key] = result
-    if not found:
+        rows[key] = result
+    if not rows:
         raise InvalidInput(
             f"{path} contains no result", "name the results file of a run that finished tests"
         )
-    return found
+    return rows

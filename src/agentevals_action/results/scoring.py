@@ -42,8 +42,8 @@ def compute_verdict(score: float, gates_failed: Iterable[str] = ()) -> Verdict:
 
 
 def find_deciding(results: Sequence[EvaluatorResult]) -> Sequence[EvaluatorResult]:
-    """Those that are not advisory. None decides if these have no weight and are no gates, and an
-    advisory judge beside them has one: they were to decide nothing before."""
+    """The results that are not advisory; none if they have no weight and are no gates, and an
+    advisory judge beside them has a weight: the suite lets the judge alone decide."""
     deciding = [result for result in results if not result.advisory]
     counts = any(
         result.weight or result.required is not False or result.gates_failed for result in deciding
@@ -58,7 +58,7 @@ def score_sample(
     """Score, verdict and failed gates of one attempt, without what is advisory.
 
     A failed gate is `fail` even if another evaluator ended in an error; the score is then the mean
-    of the others (None without any). Else one error leaves the sample without score and verdict."""
+    of the other scores (None without any). Else one error leaves the sample without both."""
     results = find_deciding(results)
     scored = [(result.score, result.weight) for result in results if result.score is not None]
     gates = tuple(dict.fromkeys(gate for result in results for gate in result.gates_failed))
@@ -70,8 +70,8 @@ def score_sample(
 
 
 def find_error(results: Sequence[EvaluatorResult]) -> ErrorInfo | None:
-    """The first error of an evaluator that decides about an attempt; one of kind `advisory` if none
-    decides."""
+    """The first error of an evaluator that decides about an attempt; an error of kind `advisory`
+    if no evaluator decides."""
     deciding = find_deciding(results)
     reasons = [result.advisory for result in results if result.advisory]
     if reasons and not deciding:
@@ -80,7 +80,7 @@ def find_error(results: Sequence[EvaluatorResult]) -> ErrorInfo | None:
 
 
 def deciding_samples(samples: Sequence[SampleResult]) -> Sequence[SampleResult]:
-    """The samples about which an evaluator decides; all if there are none."""
+    """The samples about which an evaluator decides; all samples if there are none."""
     return [sample for sample in samples if not sample.is_advisory] or samples
 
 

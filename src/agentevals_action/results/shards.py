@@ -1,4 +1,4 @@
-"""A run on several machines: the part of the tests that each runs, and the merge of the parts."""
+"""A run on several machines: the part of the tests of each machine, and the merge of the parts."""
 
 import hashlib
 import heapq
@@ -65,9 +65,9 @@ def _groups(tests: Sequence[Test]) -> Sequence[Sequence[str]]:
     conversations: dict[str, str | None] = {}
     is_divisible = True
     for test in tests:
-        workspace, known = test.workspace, conversations.setdefault(test.id, test.conversation_id)
+        workspace, first = test.workspace, conversations.setdefault(test.id, test.conversation_id)
         shares = workspace is not None and not workspace.per_test and not workspace.own
-        is_divisible = is_divisible and not shares and known == test.conversation_id
+        is_divisible = is_divisible and not shares and first == test.conversation_id
     if not is_divisible:
         return [list(conversations)]
     groups: dict[tuple[str | None, str], list[str]] = {}
@@ -124,9 +124,8 @@ def exit_code(results: RunResults) -> ExitCode:
 
 
 def read_shards(folder: Path, head_sha: str, policy: Policy | None) -> RunResults:
-    """The results of all shards of a commit, whose report folders are in a folder, as those of one
-    run, which the policy decides (None: that of the shards). Raises InvalidInput without a shard.
-    """
+    """The results of all shards of a commit, whose report folders are in `folder`, as one run,
+    which `policy` decides (None: that of the shards). Raises InvalidInput without a shard."""
     parts, unreadable = [], []
     for file in sorted(folder.glob(f"*/{RUN}")):
         try:
@@ -142,17 +141,17 @@ def merge(
     unreadable: Sequence[str],
     policy: Policy | None = None,
 ) -> RunResults:
-    """The results of all shards as those of one run. What a shard lacks is in the problems of the
-    run. `unreadable` are sentences about folders that cannot be read. Raises InvalidInput without a
+    """The results of all shards as one run. What a shard lacks is a problem of the run.
+    `unreadable` are sentences about folders that cannot be read. Raises InvalidInput without a
     shard of the commit `head_sha`."""
     ordered = sorted(parts, key=lambda part: part.run.time, reverse=True)
-    own = [part for part in ordered if part.run.shard and part.run.head_sha == head_sha]
-    if not own:
+    of_commit = [part for part in ordered if part.run.shard and part.run.head_sha == head_sha]
+    if not of_commit:
         raise InvalidInput(
             "; ".join([f"there are no results of a shard of {head_sha[:12]}", *unreadable]),
             "download the report folders of the shards before this step",
         )
-    latest = own[0].run
+    latest = of_commit[0].run
     policy = policy or latest.policy
     problems = [*unreadable]
     if different := policy.different_inputs(latest.policy):
@@ -218,8 +217,8 @@ def _merged(runs: Sequence[Run], policy: Policy, problems: Sequence[str]) -> Run
 
 
 def _merged_suite(*parts: RunSuite) -> RunSuite:
-    """A suite of which each shard ran a part: base's results are known if all have them. A shard
-    without a test of the suite does not know that it is new or broken on base."""
+    """A suite of which each shard ran a part: base's results are known if all shards know them. A
+    shard without a test of the suite does not know that the suite is new or broken on base."""
     bases = [part.base for part in parts]
     base = BaseSuite(
         origin=next(filter(None, (base.origin for base in bases)), None),

@@ -26,11 +26,11 @@ Number = TypeVar("Number", int, float)
 def summarise(
     path: str, name: str, results: Iterable[TestResult], samples: int = 1
 ) -> SuiteSummary:
-    """The totals of one suite's results, which are in suite order, in a run with so many samples.
+    """The totals of one suite's results, in suite order, of a run with `samples` for each test.
 
     Pass rate = pass / scored, None if nothing was scored. The mean score is over the
     scored tests, without samples that confirmed a suspect. Costs (US dollars), tokens and the
-    duration (milliseconds) sum what is known, None if nothing is. The misses are the ten most
+    duration (milliseconds) sum what is known, None if nothing is known. The misses are the ten most
     frequent, ties in the order of the suite."""
     tests = tuple(results)
     verdicts = Counter(test.state for test in tests)
@@ -68,24 +68,24 @@ def summarise(
 
 
 def pass_all(results: Iterable[TestResult], samples: int) -> float | None:
-    """The share (0-1) of the scored tests that pass in all of so many samples: pass^k. None for one
+    """The share (0-1) of the scored tests that pass in all `samples` samples: pass^k. None for one
     sample, without a scored test, or if a test has fewer samples.
 
-    Of a test with more samples (base's history), the probability that all of so many drawn ones
+    For a test with more samples (base's history), the probability that all `samples` drawn samples
     pass (Yao et al. 2024, "τ-bench", arXiv 2406.12045, section 3). The samples of a confirmation do
     not count: they are a choice of suspects."""
     scored = [test.main_samples for test in results if test.verdict]
-    if samples < 2 or not scored or any(len(own) < samples for own in scored):
+    if samples < 2 or not scored or any(len(taken) < samples for taken in scored):
         return None
-    passed = ((sum(sample.verdict == "pass" for sample in own), len(own)) for own in scored)
-    return fmean(math.comb(count, samples) / math.comb(own, samples) for count, own in passed)
+    passed = ((sum(sample.verdict == "pass" for sample in taken), len(taken)) for taken in scored)
+    return fmean(math.comb(count, samples) / math.comb(taken, samples) for count, taken in passed)
 
 
 def _by_evaluator(tests: Iterable[TestResult]) -> tuple[EvaluatorSummary, ...]:
-    found: dict[tuple[str, str], list[EvaluatorResult]] = {}
+    by_evaluator: dict[tuple[str, str], list[EvaluatorResult]] = {}
     for test in tests:
         for result in test.evaluator_results:
-            found.setdefault((result.name, result.type), []).append(result)
+            by_evaluator.setdefault((result.name, result.type), []).append(result)
     return tuple(
         EvaluatorSummary(
             name=name,
@@ -94,7 +94,7 @@ def _by_evaluator(tests: Iterable[TestResult]) -> tuple[EvaluatorSummary, ...]:
             error=sum(result.score is None for result in results),
             average_score=_mean(_known(result.score for result in results)),
         )
-        for (name, type), results in found.items()
+        for (name, type), results in by_evaluator.items()
     )
 
 

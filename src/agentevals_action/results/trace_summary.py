@@ -1,5 +1,5 @@
-"""The summary of an attempt's trace as results store it, and the attempt that a stored sample is
-of."""
+"""The summary of an attempt's trace as results store it, and the agent's work that a stored sample
+contains."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path

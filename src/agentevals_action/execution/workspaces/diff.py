@@ -21,8 +21,8 @@ from agentevals_action.system.process import Completed
 from agentevals_action.system.temp_dirs import remove_folder
 
 T = TypeVar("T")
-#: The paths in a folder: None for regular files and links; for what a diff cannot show, values that
-#: change with it.
+#: The paths in a folder: None for regular files and links; for an entry that a diff cannot show,
+#: values that change when the entry changes.
 Content = dict[str, tuple[int, ...] | None]
 
 #: Characters of a diff that are kept, and of the list of files after a diff that was cut.
@@ -41,7 +41,7 @@ _STORE = {
 
 
 class FolderDiff:
-    """The diff of one folder; `store` is a folder outside of it for the stored states. `objects`
+    """The diff of one folder; `store` is a folder outside of it, for its stored states. `objects`
     are folders of git objects that hold much of the content."""
 
     def __init__(self, git: Git, folder: Path, store: Path, objects: Sequence[Path] = ()) -> None:
@@ -99,8 +99,8 @@ class FolderDiff:
         return "\n# ".join([_whole_lines(text, MAX_CHARACTERS), cut, *listed]) + "\n"
 
     async def _write_tree(self, content: Content) -> tuple[str, Content]:
-        """The id of the content as a tree in the store, without what is ignored, and the rest of
-        the content. The index is a new one, and every file is read: an agent can set the times of
+        """The id of the content as a tree in the store, without ignored files, and the content that
+        a diff cannot show. The index is new, and every file is read: an agent can set the times of
         files."""
         ignored = await self._ignored(content)
         files = [path for path, state in content.items() if not state and path not in ignored]

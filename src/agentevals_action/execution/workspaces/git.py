@@ -10,7 +10,7 @@ from agentevals_action.system import process
 from agentevals_action.system.isolation import ChildUser
 from agentevals_action.system.program import Program
 
-#: Time limits in seconds: for commands on local files, and for those that may fetch.
+#: Time limits in seconds: for commands on local files, and for commands that may fetch.
 LOCAL_SECONDS, NETWORK_SECONDS = 120.0, 600.0
 
 #: A file, because the git that git starts at the other end of a local clone ignores variables.
@@ -54,8 +54,8 @@ class Git:
         self, folder: Path, environment: Mapping[str, str], user: ChildUser | None = None
     ) -> None:
         self._config, self.user = folder / "gitconfig", user
-        own = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
-        self._environment = own | {
+        kept = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
+        self._environment = kept | {
             "LC_ALL": "C",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": str(self._config),
@@ -91,7 +91,7 @@ class Git:
         )
 
     async def find(self, *arguments: str, cwd: Path) -> str | None:
-        """The one line of git's answer, None if there is none."""
+        """The one line of git's answer, None without an answer."""
         with contextlib.suppress(AttemptError):
             return (await self.run(*arguments, cwd=cwd)).stdout.strip() or None
         return None

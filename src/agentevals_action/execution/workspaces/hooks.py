@@ -33,8 +33,8 @@ class HookCommands:
     async def run(
         self, name: HookName, workspace: Workspace, folder: Path, test: Test | None
     ) -> None:
-        """Runs the hook of this name, if there is one, for the folder of a test, or of several
-        (None); nothing that it started stays. Raises AttemptError when it fails."""
+        """Runs the hook of this name, if it exists, for the folder of a test, or of several tests
+        (None); no process that it started stays. Raises AttemptError when it fails."""
         hook = workspace.hook(name)
         if hook is None:
             return

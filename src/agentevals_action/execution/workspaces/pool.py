@@ -27,7 +27,7 @@ class WorkspacePool:
     are made when they are needed.
 
     `notice` takes sentences for the reader, `copy_template` copies a template into a new folder.
-    `repositories` are those of the tree, which other runs use, too."""
+    `repositories` are the repositories of the tree, which other runs use, too."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class WorkspaceFolder:
         self._pool, self._workspace, self._suite, self._owner = pool, workspace, suite, owner
         self._error: AttemptError | None = None
         self.path, self._pristine = Path(), Path()
-        #: Until the folder is made, and after it was removed, there is none.
+        #: None until the folder is made, and after it was removed.
         self._diff: FolderDiff | None = None
 
     async def enter(self, test: Test) -> None:
@@ -131,7 +131,7 @@ class WorkspaceFolder:
 
     async def leave(self, test: Test) -> None:
         """Runs the steps after the evaluators: `after_each`, then the reset of a shared folder or
-        the removal of an own one.
+        the removal of the test's own folder.
 
         The hook runs before the reset: it may collect files of the agent, and nothing that it
         writes reaches the next test. A failure here is a notice, never a score."""
@@ -164,8 +164,7 @@ class WorkspaceFolder:
         self._pool.notice(f"{test.location.path}: test `{test.id}`: {error.sentence}")
 
     async def _made(self) -> FolderDiff:
-        """Makes the folder if it does not exist. Raises AttemptError, and the same again after a
-        first failure."""
+        """Makes the folder if it does not exist. Raises AttemptError, also after a failure."""
         if self._error:
             raise self._error.copy()
         if self._diff and self.path.is_dir() and not self.path.is_symlink():

@@ -15,8 +15,8 @@ _FETCH = ("fetch", "--quiet", "--no-tags", "origin")
 
 
 class Repositories:
-    """The copies of one run for one tree, in `folder`, which is made when it is needed. What could
-    not be cloned once is not cloned again."""
+    """The copies of one run for one tree, in `folder`, which is made when it is needed. A failed
+    clone is not repeated."""
 
     def __init__(self, git: Git, folder: Path) -> None:
         self._git, self._folder = git, folder
@@ -34,7 +34,7 @@ class Repositories:
         if (source, revision) not in self._copies:
             copying = asyncio.create_task(self._copy(source, revision))
             self._copies[source, revision] = copying
-        # It goes on for the other tests when one that waits is cancelled.
+        # The copying goes on for other tests when a waiting test is cancelled.
         copy, commit = await asyncio.shield(self._copies[source, revision])
         steps: tuple[tuple[Path, tuple[str, ...]], ...] = (
             (workspace, (*_CLONE, "--no-checkout", "--no-hardlinks", "--", str(copy), str(path))),
@@ -65,8 +65,8 @@ class Repositories:
                 "check the rest out in the workflow, and name its folder"
             )
             raise AttemptError("workspace", problem, advice) from error
-        if found := await self._find(copy, revision):
-            return copy, found
+        if commit := await self._find(copy, revision):
+            return copy, commit
         # No branch or tag leads to the commit, or the reference is of another type
         # (`refs/pull/1/head`).
         try:
@@ -75,8 +75,8 @@ class Repositories:
         except AttemptError as error:
             problem = f"the repository {source} has no commit `{revision}` ({error})"
             raise AttemptError("workspace", problem) from error
-        if found := await self._find(copy, "refs/wanted"):
-            return copy, found
+        if commit := await self._find(copy, "refs/wanted"):
+            return copy, commit
         raise AttemptError("workspace", f"`{revision}` of the repository {source} is not a commit")
 
     def _make_folder(self) -> None:

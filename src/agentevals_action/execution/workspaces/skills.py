@@ -15,9 +15,9 @@ Copies = Sequence[tuple[Path, str]]
 
 
 def list_copies(suite: Suite, test: Test) -> Copies:
-    """The files of the skills, from the suite's own tree to the folders in which the agent of a
-    test finds skills, and its fixtures. AttemptError if a fixture does not exist."""
-    if missing := [f"`{each.name}`" for each in test.fixtures if each.source is None]:
+    """The files of a test's skills (to the folders in which its agent finds skills) and of its
+    fixtures, in the suite's own tree. AttemptError if a fixture does not exist."""
+    if missing := [f"`{fixture.name}`" for fixture in test.fixtures if fixture.source is None]:
         problem = f"the test needs {joined(missing)}, which the repository does not have"
         raise AttemptError("workspace", problem, "add the file, or correct `files`")
     return [(suite.root / source, target) for source, target in _pairs(suite, test)]
