@@ -34,7 +34,8 @@ async def run_evaluators(
     evaluators: Sequence[Evaluator], case: Case
 ) -> tuple[EvaluatorResult, ...]:
     """Runs evaluators on one case concurrently; the results are in the order of `evaluators`."""
-    return tuple(await asyncio.gather(*(run_evaluator(each, case) for each in evaluators)))
+    results = (run_evaluator(evaluator, case) for evaluator in evaluators)
+    return tuple(await asyncio.gather(*results))
 
 
 async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
@@ -63,8 +64,8 @@ async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
     elif evaluator.negate and value is not None:
         value, hits, misses = 1 - value, misses, hits
     passed = None if value is None else reaches(value, threshold or PASS_SCORE)
-    own = (name,) if threshold is not None and passed is False else ()
-    inner = tuple(gate_path(name, gate) for gate in score.gates_failed)
+    own_gate = (name,) if threshold is not None and passed is False else ()
+    inner_gates = tuple(gate_path(name, gate) for gate in score.gates_failed)
     judge = JudgeRecord(key=key, models=tuple(sorted({*score.models}))) if key else None
     return result(
         score=None if value is None else float(value),
@@ -72,8 +73,8 @@ async def run_evaluator(evaluator: Evaluator, case: Case) -> EvaluatorResult:
         misses=misses,
         reasoning=score.reasoning,
         details=score.details,
-        passed=False if inner else passed,
-        gates_failed=tuple(dict.fromkeys(own + inner)),
+        passed=False if inner_gates else passed,
+        gates_failed=tuple(dict.fromkeys(own_gate + inner_gates)),
         evaluator_results=score.children,
         error=score.error,
         is_unknown=score.is_unknown,

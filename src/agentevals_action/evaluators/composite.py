@@ -168,7 +168,7 @@ class Composite(Evaluator):
     def _check_scores(cls, evaluators: tuple[Evaluator, ...]) -> tuple[Evaluator, ...]:
         problem = "it gives no score to an answer; move it out of the composite"
         problems: dict[Steps, str] = {
-            (index,): problem for index, each in enumerate(evaluators) if each.compares
+            (index,): problem for index, evaluator in enumerate(evaluators) if evaluator.compares
         }
         if problems:
             raise errors_at(problems)
@@ -197,21 +197,21 @@ class Composite(Evaluator):
 
     @property
     def rule(self) -> Aggregator:
-        """How the scores become one: `threshold` stands for such an aggregator."""
+        """The aggregator; the field `threshold` stands for an aggregator of this type."""
         if self.threshold is None:
             return self.aggregator
         return Aggregator(type="threshold", threshold=self.threshold)
 
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
         """The safety gate itself, then the gates of the evaluators."""
-        own = [("", None)] if self.aggregator.type == "safety_gate" else []
+        own_gate = [("", None)] if self.aggregator.type == "safety_gate" else []
         inner = [(gate.name, gate.location) for child in self.evaluators for gate in child.gates()]
-        return (*own, *inner)
+        return (*own_gate, *inner)
 
     async def evaluate(self, case: Case) -> Score:
-        """The children's scores as one; a child that could not be scored makes this an error, and
-        failed gates are kept. Advisory children decide nothing, unless there are no others: then
-        this is advisory, too."""
+        """The children's scores as one; a child that could not be scored makes the composite an
+        error, and failed gates are kept. Advisory children decide nothing, unless all children are
+        advisory: then the composite is advisory, too."""
         weights, required = self.aggregator.weights, self.aggregator.required
         children = [
             child.model_copy(update={"weight": weights.get(child.name, child.weight)})
@@ -231,32 +231,32 @@ class Composite(Evaluator):
             done |= {result.name: result for result in await run_evaluators(rest, case)}
         results = tuple(done[child.name] for child in children if child.name in done)
         others = tuple(result for result in results if not result.advisory)
-        found = others if closing else find_deciding(results)
-        deciding = found or results
+        deciding = others if closing else find_deciding(results)
+        counted = deciding or results
         value: float | None = 0.0
         if closing:
             reasoning = f"safety_gate: closed by {', '.join(map(_name_and_score, closing))}"
             if rest:
                 reasoning += f"; not run: {', '.join(child.name for child in rest)}"
         else:
-            value, reasoning = self._combine(deciding)
-        gates = [gate for result in deciding for gate in result.gates_failed]
+            value, reasoning = self._combine(counted)
+        gates = [gate for result in counted for gate in result.gates_failed]
         errors = [
             ErrorInfo(kind=result.error.kind, message=f"{result.name}: {result.error.message}")
-            for result in deciding
+            for result in counted
             if result.error
         ]
         return Score(
             value=value,
-            is_unknown=any(result.is_unknown for result in deciding),
-            hits=tuple(hit for result in deciding for hit in result.hits),
-            misses=tuple(miss for result in deciding for miss in result.misses),
+            is_unknown=any(result.is_unknown for result in counted),
+            hits=tuple(hit for result in counted for hit in result.hits),
+            misses=tuple(miss for result in counted for miss in result.misses),
             reasoning=reasoning,
             details={"aggregator": self.rule.type},
             gates_failed=("", *gates) if closing else tuple(gates),
             children=results,
             error=errors[0] if errors else None,
-            advisory="" if found else next(filter(None, (each.advisory for each in results))),
+            advisory="" if deciding else next(filter(None, (child.advisory for child in results))),
         )
 
     def _combine(self, results: Sequence[EvaluatorResult]) -> tuple[float | None, str]:

@@ -215,20 +215,21 @@ class Regex(_TextCheck):
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
         """A pattern that ends with a line break, or is written as in JavaScript."""
-        found = [*super().warnings(), *_line_break(() if "x" in self.flags else (self.value,))]
+        warnings = [*super().warnings(), *_line_break(() if "x" in self.flags else (self.value,))]
         if _JAVASCRIPT.fullmatch(self.value):
             advice = "leave them out, and write flags in `flags`; a slash that is meant is `\\/`"
-            found.append(("value", "begins and ends with slashes, which are a part of it", advice))
-        return found
+            problem = "begins and ends with slashes, which are a part of it"
+            warnings.append(("value", problem, advice))
+        return warnings
 
     async def evaluate(self, case: Case) -> Score:
         """1 if the pattern is found, else 0; AttemptError if the search exceeds `TIME_LIMIT`."""
         output, pattern = case.trace.output, quoted(self.value)
         try:
             match = compile_pattern(self.value, self.flags).search(output, timeout=_BLOCKING_LIMIT)
-            found = match is not None
+            is_found = match is not None
         except TimeoutError:
-            found = await asyncio.to_thread(
+            is_found = await asyncio.to_thread(
                 search_pattern, self.value, self.flags, output, "this output"
             )
-        return score_check(found, self._hit(pattern), self._miss(pattern))
+        return score_check(is_found, self._hit(pattern), self._miss(pattern))

@@ -67,8 +67,8 @@ def within(figure: float, limit: float) -> bool:
 
 
 def _check_limit(name: str, trace: Trace, limit: float) -> Check:
-    """The check that a figure is at most a limit. Of a cost it says where it is from, or what to
-    write so that it is known."""
+    """The check that a figure is at most a limit. Its text says where a cost is from, or what to
+    write so that the cost is known."""
     read, unit = _FIGURES[name]
     figure, most, note = read(trace), amount(limit, unit), ""
     if name == "cost" and figure is None:

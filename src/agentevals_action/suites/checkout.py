@@ -34,9 +34,9 @@ _BUILT = frozenset({"build", "dist", "site-packages", "target"})
 
 @dataclass(frozen=True)
 class Checkout:
-    """A tree with suites: `root` is the repository's (absolute), `below` the searched folder,
-    `files` the paths that git knows (None outside a repository), `tracked` those that it tracks,
-    `missing` those of them that must be on disk and are not.
+    """A tree with suites: `root` is that of the repository (absolute), `below` the searched folder,
+    `files` are the paths that git knows (None outside a repository), `tracked` the paths that git
+    tracks, `missing` the tracked paths that must be on disk and are not.
 
     The suites are found by the `settings`, which name paths from `folder`, and by the tree's own
     `configuration`; `environ` are the variables of the step."""
@@ -92,21 +92,21 @@ class Checkout:
 def suites_in(
     checkout: Checkout, paths: Sequence[Path], of_runners: Collection[str]
 ) -> FoundSuites:
-    """The suites of a checkout, with those of runners (their paths); only those that are named, or
-    lie below a named folder, when paths are given."""
+    """The suites of a checkout, with the paths of the suites of runners; when `paths` are given,
+    only suites that these name, or that lie below a folder that these name."""
     if not paths:
         return _search(checkout, of_runners)
     named = [_named(checkout, path, of_runners) for path in paths]
     return FoundSuites(
-        tuple(dict.fromkeys(path for found in named for path in found.paths)),
-        tuple(dict.fromkeys(error for found in named for error in found.errors)),
-        tuple(dict.fromkeys(warning for found in named for warning in found.warnings)),
+        tuple(dict.fromkeys(path for result in named for path in result.paths)),
+        tuple(dict.fromkeys(error for result in named for error in result.errors)),
+        tuple(dict.fromkeys(warning for result in named for warning in result.warnings)),
     )
 
 
 def _search(checkout: Checkout, of_runners: Collection[str]) -> FoundSuites:
-    """The suites below the searched folder. One that a sparse checkout lacks on both sides must not
-    be taken for no suite."""
+    """The suites below the searched folder. A suite that a sparse checkout lacks on both sides must
+    not be taken for no suite."""
     below, patterns, missing = checkout.below, checkout.settings.suites, checkout.missing
     found = find_suites(checkout.root, below, patterns, checkout.files, missing)
     hidden = [path for path in found.paths if path in missing]
@@ -119,7 +119,7 @@ def _search(checkout: Checkout, of_runners: Collection[str]) -> FoundSuites:
             [f"{path}: this file is tracked by git and is not on disk" for path in hidden],
         )
     inside = (path for path in of_runners if (checkout.root / path).is_relative_to(below))
-    others = (each for each in found.warnings if each.location.path not in of_runners)
+    others = (warning for warning in found.warnings if warning.location.path not in of_runners)
     return replace(found, paths=tuple(sorted({*found.paths, *inside})), warnings=tuple(others))
 
 
@@ -159,19 +159,19 @@ def open_catalog(checkout: Checkout) -> Catalog:
         files=None if files is None else frozenset(files),
     )
     root, below = checkout.root, checkout.below
-    known = files if files is not None else tuple(list_files(root))
+    paths = files if files is not None else tuple(list_files(root))
     skills = checkout.configuration.content.skills
-    found = find_skill_suites(
-        root, below, known, checkout.missing, skills, catalog.works_with_skills
+    suites = find_skill_suites(
+        root, below, paths, checkout.missing, skills, catalog.works_with_skills
     )
-    return replace(catalog, skills=found)
+    return replace(catalog, skills=suites)
 
 
 def load_all(
     checkout: Checkout, catalog: Catalog, paths: Sequence[str], of_runners: Mapping[str, Suite]
 ) -> tuple[Suite | BrokenSuite, ...]:
-    """Loads the suites, each valid or with all its errors; those of runners are given by path. The
-    tests of a skill that another suite names in its `tests` are no suite of their own."""
+    """Loads the suites, each valid or with all its errors; the suites of runners are given by path.
+    The tests of a skill that another suite names in its `tests` are no suite of their own."""
     root, skills = checkout.root, catalog.skills.folders
     suites = [of_runners.get(path) or load_suite(root / path, root, catalog) for path in paths]
     named = {
@@ -191,12 +191,12 @@ def check_inputs(checkout: Checkout, suites: Sequence[Suite | BrokenSuite]) -> N
         problem = f"the input `targets` names {settings.targets}, which does not exist"
         raise InvalidInput(problem, "name a targets file of the repository, or leave it out")
     tables = [suite.targets for suite in suites]
-    known = list(dict.fromkeys(name for table in tables for name in table.names))
+    names = list(dict.fromkeys(name for table in tables for name in table.names))
     overrides = {"target": settings.target, "judge-target": settings.judge_target}
     for name, target in overrides.items():
         # A suite that cannot be read at all has its own error.
-        if target and target not in known and any(table.path for table in tables):
-            advice = did_you_mean(target, known, f"write {join_choices(sorted(known))}")
+        if target and target not in names and any(table.path for table in tables):
+            advice = did_you_mean(target, names, f"write {join_choices(sorted(names))}")
             raise InvalidInput(
                 f"the input `{name}` names `{target}`, a target that no targets file has", advice
             )
@@ -208,9 +208,9 @@ def distinct_errors(suites: Iterable[Suite | BrokenSuite]) -> tuple[Diagnostic, 
 
 
 def distinct(errors: Iterable[Iterable[Diagnostic]]) -> tuple[Diagnostic, ...]:
-    """The errors of each suite, each once; one of several suites, as one in a shared file, states
-    their number."""
-    counts = Counter(error for own in errors for error in own)
+    """Each error of the suites once; an error of several suites, as in a shared file, states their
+    number."""
+    counts = Counter(error for errors_of_suite in errors for error in errors_of_suite)
     return tuple(
         replace(error, problem=f"{error.problem} (in {count} suites)") if count > 1 else error
         for error, count in counts.items()
@@ -232,7 +232,7 @@ def no_suite(
     checkout: Checkout, deleted: Sequence[str] = (), others: Sequence[Diagnostic] = ()
 ) -> InvalidInput:
     """The error of a checkout without suites, with the files that may be meant; `deleted` are the
-    paths of those that the change deletes, `others` the warnings about files of other tools."""
+    paths of suites that the change deletes, `others` the warnings about files of other tools."""
     files = list(map(str, others))
     below = checkout.below.relative_to(checkout.root).as_posix()
     problem = f"there is no suite in {'this repository' if below == '.' else below}"
@@ -254,10 +254,10 @@ def no_suite(
 
 
 def overlooked(checkout: Checkout, known: Collection[str]) -> str:
-    """A notice about the suites that no pattern finds beside those that are `known`; empty without
-    one."""
-    found = "; ".join(_unfound(checkout, known))
-    return f"not all suites run: {found}" if found else ""
+    """A notice about the suites that no pattern finds, apart from the paths that are `known`; empty
+    if there is no such suite."""
+    hints = "; ".join(_unfound(checkout, known))
+    return f"not all suites run: {hints}" if hints else ""
 
 
 def _unfound(checkout: Checkout, known: Collection[str] = ()) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Reads `.agentevals.yaml` at the repository's root: the tests in quarantine, the runners of
-others, and some inputs, so that a review on a developer's machine has the same ones as the pull
-request."""
+others, and some inputs, so that a review on a developer's machine has the inputs of a pull
+request's review."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -73,9 +73,9 @@ class Configuration(FileModel):
             try:
                 Settings.model_validate({name: text})
             except ValidationError as error:
-                (found,) = error.errors(include_url=False)
+                (detail,) = error.errors(include_url=False)
                 steps: Steps = () if isinstance(value, str) else (index,)
-                problems[steps] = f"{shorten(text)} is not valid; {found['ctx']['error']}"
+                problems[steps] = f"{shorten(text)} is not valid; {detail['ctx']['error']}"
         if problems:
             raise errors_at(problems)
         return value
@@ -119,9 +119,9 @@ def read_quarantines(
 ) -> Quarantines:
     """The quarantines of a tree, with the diagnostics of its file; `today` is the day in UTC.
 
-    With `by_base`, those in the base's file (`base`, empty if there is none) are read, too: those
-    that only head has are not valid in head's own review, and without the base's commit (`base`
-    None) nothing is in quarantine.
+    With `by_base`, the quarantines in the base's file (`base`, empty if there is none) are read,
+    too: quarantines that only head has are not valid in head's own review, and without the base's
+    commit (`base` None) nothing is in quarantine.
     Without `by_base` (a run of suites as they are, or nothing to compare with), head's file
     decides. Entries of the base that have expired are ignored: head may be the change that fixes
     them."""
@@ -134,17 +134,17 @@ def read_quarantines(
         )
         advice = "fix the tests and remove it, or set a later day"
         errors.append(Diagnostic(entry.location, problem, advice))
-    known: tuple[Quarantine, ...] | None = None
+    of_base_valid: tuple[Quarantine, ...] | None = None
     if by_base:
         of_base = parse_configuration(base or b"")
-        known, _ = of_base.entries(today)
+        of_base_valid, _ = of_base.entries(today)
         for error in of_base.errors:
             problem, advice = f"on base, {error.problem}", "its file puts nothing in quarantine"
             warnings.append(Diagnostic(error.location, problem, advice))
         if base is None and valid:
             problem = "the base's tree is missing, so nothing is in quarantine in this review"
             warnings.append(Diagnostic(Location(FILE), problem))
-    return Quarantines(valid, known, tuple(errors), tuple(warnings))
+    return Quarantines(valid, of_base_valid, tuple(errors), tuple(warnings))
 
 
 def read_configuration(root: Path) -> ConfigurationFile:

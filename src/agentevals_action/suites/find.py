@@ -56,8 +56,8 @@ class _Configuration(FileModel):
 
 @dataclass(frozen=True)
 class FoundSuites:
-    """The paths of suites, relative to the root, the errors of the configurations that name more of
-    them, and warnings about files of other tools, which are no suites."""
+    """The paths of suites, relative to the root, the errors of the configurations that name more
+    suites, and warnings about files of other tools, which are no suites."""
 
     paths: tuple[str, ...] = ()
     errors: tuple[Diagnostic, ...] = ()
@@ -76,11 +76,11 @@ def find_suites(
     `files` are the paths that git knows (tracked, and untracked ones that are not ignored); None
     walks the tree. Tracked files that are `missing` from the disk are found by their names.
     Patterns are matched against a path from the root and from `below`; the last match decides, and
-    `!pattern` excludes. If no pattern includes, the default ones and those of `.agentv/config.yaml`
-    precede."""
+    `!pattern` excludes. If no pattern includes, the default patterns and the patterns of
+    `.agentv/config.yaml` precede."""
     root, below = root.resolve(), below.resolve()
-    known = files if files is not None else _walk(root, below)
-    paths = sorted(path for path in {*known, *missing} if is_searched(path))
+    listed = files if files is not None else _walk(root, below)
+    paths = sorted(path for path in {*listed, *missing} if is_searched(path))
     chosen, diagnostics = list(patterns), DiagnosticCollector()
     if all(pattern.startswith("!") for pattern in chosen):
         chosen = [*DEFAULT_PATTERNS, *_configured(root, paths, diagnostics), *chosen]
@@ -92,7 +92,7 @@ def find_suites(
         and path.lower().endswith(_SUITE_SUFFIXES)
         and not is_label_file(path)
     )
-    found = [
+    candidates = [
         path
         for path in inside
         if is_chosen(path, path[len(start) :], chosen)
@@ -100,18 +100,18 @@ def find_suites(
     ]
     others = {
         path: warning
-        for path in found
+        for path in candidates
         if (warning := other_format(root, path) or _list_of_data(root, path))
     }
-    suites = tuple(path for path in found if path not in others)
+    suites = tuple(path for path in candidates if path not in others)
     return FoundSuites(suites, diagnostics.errors, tuple(others.values()))
 
 
 def unnamed_suites(
     root: Path, below: Path, files: Sequence[str] | None, patterns: Sequence[str] = ()
 ) -> Mapping[str, str]:
-    """The YAML files with tests below a folder that neither a default pattern names nor one of the
-    user, each with the path that a default one names; `files` as in `find_suites`."""
+    """The YAML files with tests below a folder that neither a default pattern matches nor a pattern
+    of the user, each with a path that a default one matches; `files` as in `find_suites`."""
     excluded = [pattern for pattern in patterns if pattern.startswith("!")]
     every = find_suites(root, below, (*_ALL_YAML, *excluded), files).paths
     named = {*find_suites(root, below, (), files).paths}
@@ -128,7 +128,7 @@ def unnamed_suites(
 
 def hidden_configurations(missing: Collection[str]) -> list[str]:
     """The files in `.agentv` folders that must be on disk, but are `missing`: without them, other
-    suites are found, or these get other targets."""
+    suites are found, or suites get other targets."""
     names = tuple(f"/{FOLDER}/{name}.yaml" for name in _CONFIGURATIONS)
     return [path for path in sorted(missing) if f"/{path}".endswith(names)]
 

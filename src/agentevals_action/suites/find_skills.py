@@ -64,8 +64,8 @@ class SkillSettings(FileModel):
 
 @dataclass(frozen=True)
 class SkillSuites:
-    """The suites of skills in a checkout: the folder of the skill by the path of its tests.
-    `settings` are those of all. `paths` are of those that run, `warnings` about the others."""
+    """The suites of skills in a checkout: `folders` of skills by the path of the tests, `settings`
+    for all, `paths` of the tests that run, `warnings` about tests that do not run."""
 
     folders: Mapping[str, str] = field(default_factory=dict)
     settings: SkillSettings = field(default_factory=SkillSettings)
@@ -95,15 +95,15 @@ def find_skill_suites(
     answers: Callable[[Folder], bool],
 ) -> SkillSuites:
     """The suites of the skills below a folder; `files` and `missing` are those of the checkout.
-    Without settings, those run for which a target `answers` that works with skills."""
+    Without settings, a suite runs if a target that works with skills `answers` its tests."""
     patterns = (settings or SkillSettings()).suites
     if patterns == ():
         return SkillSuites()
     chosen = list(patterns or ())
     if all(pattern.startswith("!") for pattern in chosen):
         chosen = [*_PATTERNS, *chosen]
-    known = [path for path in files if path.endswith((".json", SKILL_FILE)) and _is_searched(path)]
-    searched = [path for path in known if path in missing or is_present(root / path)]
+    named = [path for path in files if path.endswith((".json", SKILL_FILE)) and _is_searched(path)]
+    searched = [path for path in named if path in missing or is_present(root / path)]
     skills = {_parent(path) for path in searched if PurePosixPath(path).name == SKILL_FILE}
     start = "" if below == root else f"{below.relative_to(root).as_posix()}/"
     folders, alone = dict[str, str](), list[str]()
@@ -136,8 +136,8 @@ def _is_searched(path: str) -> bool:
 
 
 def _folder_of(file: Path, path: str, skills: Collection[str]) -> str | None:
-    """The folder of the skill that a file tests: the one above, else the only one of the name in
-    it; a list of triggers has that of the tests beside it."""
+    """The folder of the skill that a file tests: the folder above, else the only skill of the name
+    that the file states, or that the tests beside it state."""
     above = _parent(_parent(path))
     if above in skills and PurePosixPath(path).parent.name:
         return above

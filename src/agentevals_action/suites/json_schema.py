@@ -23,9 +23,9 @@ _COLUMNS = 100
 
 
 def _allowed(*names: str) -> Schema:
-    """The fields that may be in every object, and those with these names, as pattern properties."""
-    words = "|".join(sorted({*EXEMPT, *names})).replace("$", "[$]")
-    return {f"^(x-.*|{words})$": {}}
+    """The fields that may be in every object, and fields of these names, as pattern properties."""
+    alternatives = "|".join(sorted({*EXEMPT, *names})).replace("$", "[$]")
+    return {f"^(x-.*|{alternatives})$": {}}
 
 
 class _FileSchema(GenerateJsonSchema):
@@ -42,19 +42,19 @@ class _FileSchema(GenerateJsonSchema):
         return _for_editors(super().dataclass_schema(schema))
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        made, default = super().default_schema(schema), schema.get("default")
+        json_schema, default = super().default_schema(schema), schema.get("default")
         is_record = isinstance(default, BaseModel) or is_dataclass(default)
-        if made.get("default", ...) in (None, [], {}) or is_record:
-            made.pop("default", None)
-        return made
+        if json_schema.get("default", ...) in (None, [], {}) or is_record:
+            json_schema.pop("default", None)
+        return json_schema
 
 
-def _for_editors(made: JsonSchemaValue) -> JsonSchemaValue:
+def _for_editors(schema: JsonSchemaValue) -> JsonSchemaValue:
     """Without a title; the description is the first paragraph of the docstring."""
-    made.pop("title", None)
-    if description := made.get("description"):
-        made["description"] = " ".join(description.partition("\n\n")[0].split())
-    return made
+    schema.pop("title", None)
+    if description := schema.get("description"):
+        schema["description"] = " ".join(description.partition("\n\n")[0].split())
+    return schema
 
 
 def suite_schema() -> Schema:
@@ -62,26 +62,26 @@ def suite_schema() -> Schema:
     definitions: Schema = {}
     root = _definition(Suite, definitions)
     _add_evaluators(definitions)
-    for name, made in (("Suite", root), *definitions.items()):
+    for name, definition in (("Suite", root), *definitions.items()):
         for spelling in ("assert", "assertions", "evaluators"):
-            if spelling in made.get("properties", {}) and name != "Evaluators":
-                made["properties"][spelling] = {"$ref": "#/definitions/Evaluators"}
-        if made.get("additionalProperties") is False:
-            made.setdefault("patternProperties", _allowed())
-        _share_spellings(made, "#" if made is root else f"#/definitions/{name}")
+            if spelling in definition.get("properties", {}) and name != "Evaluators":
+                definition["properties"][spelling] = {"$ref": "#/definitions/Evaluators"}
+        if definition.get("additionalProperties") is False:
+            definition.setdefault("patternProperties", _allowed())
+        _share_spellings(definition, "#" if definition is root else f"#/definitions/{name}")
     definitions["Test"]["properties"]["rubrics"] = definitions["rubric"]["properties"]["rubrics"]
     return {"$schema": _DRAFT, **root, "title": "EVAL.yaml", "definitions": definitions}
 
 
-def _share_spellings(made: Schema, path: str) -> None:
+def _share_spellings(definition: Schema, path: str) -> None:
     """Refers other spellings of a field to the first one, which has the same schema."""
-    known: list[tuple[str, Any]] = []
-    for name, own in made.get("properties", {}).items():
-        first = next((key for key, other in known if other == own and "$ref" not in own), None)
-        if first and len(own) > 1:
-            made["properties"][name] = {"$ref": f"{path}/properties/{first}"}
+    fields: list[tuple[str, Any]] = []
+    for name, field in definition.get("properties", {}).items():
+        first = next((key for key, other in fields if other == field and "$ref" not in field), None)
+        if first and len(field) > 1:
+            definition["properties"][name] = {"$ref": f"{path}/properties/{first}"}
         else:
-            known.append((name, own))
+            fields.append((name, field))
 
 
 def configuration_schema() -> Schema:
@@ -115,12 +115,12 @@ def write_schema(value: Any, indent: str = "", key: str = "") -> str:
 
 
 def _definition(form: type, definitions: Schema, mode: JsonSchemaMode = "validation") -> Schema:
-    """The schema of a model; those inside it are added to `definitions` by name."""
-    made = TypeAdapter(form).json_schema(
+    """The schema of a model; the schemas inside it are added to `definitions` by name."""
+    schema = TypeAdapter(form).json_schema(
         mode=mode, ref_template=_REFERENCE, schema_generator=_FileSchema
     )
-    definitions.update(made.pop("$defs", {}))
-    return made
+    definitions.update(schema.pop("$defs", {}))
+    return schema
 
 
 def _add_evaluators(definitions: Schema) -> None:
@@ -129,27 +129,27 @@ def _add_evaluators(definitions: Schema) -> None:
     common = _definition(Evaluator, definitions)
     names, conditions = list[str](), list[Schema]()
     for name, model in EVALUATORS.items():
-        definitions[name] = made = _definition(model, definitions)
+        definitions[name] = definition = _definition(model, definitions)
         for shared in common["properties"]:
-            del made["properties"][shared]
+            del definition["properties"][shared]
         if model.passes_fields:
-            del made["additionalProperties"]
+            del definition["additionalProperties"]
         else:
-            made["patternProperties"] = _allowed(*common["properties"])
-        own = [
+            definition["patternProperties"] = _allowed(*common["properties"])
+        spellings = [
             spelling
-            for each in EVALUATORS.spellings(name)
-            for spelling in dict.fromkeys((each, each.replace("_", "-")))
+            for alias in EVALUATORS.spellings(name)
+            for spelling in dict.fromkeys((alias, alias.replace("_", "-")))
         ]
-        names += own
-        its_type = {"type": "string", "pattern": f"^({'|'.join(own)})$"}
-        condition = {"properties": {"type": its_type}, "required": ["type"]}
+        names += spellings
+        type_schema = {"type": "string", "pattern": f"^({'|'.join(spellings)})$"}
+        condition = {"properties": {"type": type_schema}, "required": ["type"]}
         conditions.append({"if": condition, "then": {"$ref": f"#/definitions/{name}"}})
     # The types of a repository's own are the names of files, which a schema cannot know.
     common["properties"]["type"]["anyOf"] = [{"enum": names}, {"pattern": f"^{OWN_TYPE}$"}]
     del common["additionalProperties"]
     definitions["Evaluator"] = {**common, "required": ["type"], "allOf": conditions}
-    one = {"anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/definitions/Evaluator"}]}
+    entry = {"anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/definitions/Evaluator"}]}
     text = "The evaluators of the answer; plain strings make one rubric."
-    every = {"type": "array", "minItems": 1, "items": one, "description": text}
+    every = {"type": "array", "minItems": 1, "items": entry, "description": text}
     definitions["Evaluators"] = every

@@ -89,11 +89,11 @@ def _read_root(
     def refuse(problem: str, advice: str) -> Unreadable:
         return Unreadable(Diagnostic(Location(path), problem, advice))
 
-    suffix, own = file.suffix.lower(), NamedFile(path, "suite")
+    suffix, named = file.suffix.lower(), NamedFile(path, "suite")
     if not (file.is_relative_to(folder.root) and file.resolve().is_relative_to(folder.root)):
         raise refuse("this suite leaves the repository", "keep it in the repository")
     if path in skills.folders:
-        return _Root(path, Document(skills.suite_data(path), Positions(path)), None, (own,))
+        return _Root(path, Document(skills.suite_data(path), Positions(path)), None, (named,))
     if suffix not in (*YAML_SUFFIXES, *ROW_SUFFIXES):
         advice = "name a file that ends in .yaml, .yml or .jsonl"
         raise refuse("this is neither YAML nor JSONL", advice)
@@ -102,12 +102,12 @@ def _read_root(
     if suffix in ROW_SUFFIXES:
         sidecar = _read_sidecar(file, folder, diagnostics)
         if sidecar is None:
-            return _Root(path, Document({}, Positions(path)), file, (own,))
-        return _Root(path, sidecar, file, (own, NamedFile(sidecar.positions.path, "sidecar")))
+            return _Root(path, Document({}, Positions(path)), file, (named,))
+        return _Root(path, sidecar, file, (named, NamedFile(sidecar.positions.path, "sidecar")))
     document, rows = read_yaml_object(file, path, "suite", _OBJECT), file.with_suffix(".jsonl")
     is_inside = is_present(rows) and rows.resolve().is_relative_to(folder.root)
     has_rows = is_inside and tests_key(document.data) is None
-    return _Root(path, document, rows if has_rows else None, (own,))
+    return _Root(path, document, rows if has_rows else None, (named,))
 
 
 def _read_sidecar(file: Path, folder: Folder, diagnostics: DiagnosticCollector) -> Document | None:
@@ -134,8 +134,8 @@ def _read_sidecar(file: Path, folder: Folder, diagnostics: DiagnosticCollector) 
 
 class _Loader:
     """Loads one suite, and collects its errors and the files that it names. `data` are the fields
-    of its root without the tests, `suite` the valid ones, from which each test takes what it does
-    not have itself."""
+    of its root without the tests; `suite` has the valid fields, from which each test takes what it
+    does not have itself."""
 
     def __init__(self, root: _Root, reader: FileReader, catalog: Catalog) -> None:
         self._root, self._reader, self._strict = root, reader, catalog.strict
@@ -151,7 +151,7 @@ class _Loader:
         self._data, of_suite = data, replace(reader, origin="suite")
         self._lists_evaluators = has_errors or any(map(data.get, EVALUATOR_LISTS))
         self._suite = suite = of_suite.validate(Suite, data) or Suite()
-        if suite.evaluators and all(each.compares for each in suite.evaluators):
+        if suite.evaluators and all(evaluator.compares for evaluator in suite.evaluators):
             self._lists_evaluators = False  # the tests still need one that scores
         self._workspace = effective_workspace(None, suite.workspace, reader)
         self._targets = TargetUse(reader, catalog, suite, root.document.location)
@@ -163,14 +163,14 @@ class _Loader:
         diagnostics = reader.diagnostics
         self._add_files(self._root.files)
         self._add_files(self._workspace.files if self._workspace else ())
-        self._add_files(file for each in _walk(suite.evaluators) for file in each.files)
+        self._add_files(file for evaluator in _walk(suite.evaluators) for file in evaluator.files)
         self._add_files(named_files(suite.input, reader.root))
         tests = self._read_tests()
         seen = {"tests": tests, "targets": targets.table, "own_targets": tuple(targets.used)}
         variants = check_variants(suite.model_copy(update=seen), targets, diagnostics)
         self._add_files(targets.files())
         spaces = [self._workspace, *(test.workspace for test in tests)]
-        skills = {each.folder: each for space in spaces if space for each in space.installed}
+        skills = {skill.folder: skill for space in spaces if space for skill in space.installed}
         self._add_files(file for skill in skills.values() for file in skill.files)
         targets.warn_of_unused()
         name = suite.name or self._default_name()
@@ -224,22 +224,23 @@ class _Loader:
         return name
 
     def _read_tests(self) -> tuple[Test, ...]:
-        own, written = self._reader, self._root.document.data
-        start, data = own.positions.of(written), own.check_fields(Suite, own.only(written, _TESTS))
-        installed = [each.name for each in self._workspace.installed] if self._workspace else []
-        sources = Sources(own, installed[0] if len(installed) == 1 else "")
+        reader, written = self._reader, self._root.document.data
+        start = reader.positions.of(written)
+        data = reader.check_fields(Suite, reader.only(written, _TESTS))
+        installed = [skill.name for skill in self._workspace.installed] if self._workspace else []
+        sources = Sources(reader, installed[0] if len(installed) == 1 else "")
         entries = iter(tuple[WrittenTest]())
         if self._root.rows is not None:
-            entries = sources.file(self._root.rows, own, start)
+            entries = sources.file(self._root.rows, reader, start)
         elif key := next(iter(data), None):
-            entries = sources.entries(data[key], own.positions.value(data, key), own, key)
-        elif "tests" not in own.reported.get(start, ()):
+            entries = sources.entries(data[key], reader.positions.value(data, key), reader, key)
+        elif "tests" not in reader.reported.get(start, ()):
             rows = Path(self._root.path).with_suffix(".jsonl").name
             advice = f"write a list of tests, or put them into {rows} next to this file"
-            own.error(start, "`tests` is missing", advice)
+            reader.error(start, "`tests` is missing", advice)
         tests: list[Test] = []
         for entry in entries:
-            if own.diagnostics.error_limit_reached(entry.location):
+            if reader.diagnostics.error_limit_reached(entry.location):
                 break
             self._check_id(entry)
             test = self._read_test(entry)
@@ -261,7 +262,7 @@ class _Loader:
             self._reader.error(location, f"duplicate id `{name}` (first {where})")
 
     def _check_criteria(self, test: Test) -> None:
-        is_scored = any(each.reads_criteria() for each in _walk(test.evaluators))
+        is_scored = any(evaluator.reads_criteria() for evaluator in _walk(test.evaluators))
         if test.criteria and not is_scored and not self._is_criteria_reported:
             self._is_criteria_reported = True
             problem = f"no model scores `criteria` of the test `{test.id}`"
@@ -275,7 +276,7 @@ class _Loader:
             problem = f"a test is {describe_value(data)}"
             reader.error(entry.location, problem, "write an object with `id` and `input`")
             return None
-        before = reader.diagnostics.error_count
+        errors_before = reader.diagnostics.error_count
         preceding = self._suite.input
         if not entry.is_literal:
             data = self._environment.fill(data, reader)
@@ -287,11 +288,11 @@ class _Loader:
         if test is None:
             return None
         skips = test.execution.skip_defaults
-        own = test.evaluators + ((test.rubrics,) if test.rubrics else ())
-        evaluators = own if skips else own + self._suite.evaluators
-        # An invalid evaluator is missing in these, and its error is the only one.
-        has_errors = reader.diagnostics.error_count > before
-        is_scored = any(not each.compares for each in evaluators)
+        own_evaluators = test.evaluators + ((test.rubrics,) if test.rubrics else ())
+        evaluators = own_evaluators if skips else own_evaluators + self._suite.evaluators
+        # An invalid evaluator is missing in `evaluators`, and its error is the only one.
+        has_errors = reader.diagnostics.error_count > errors_before
+        is_scored = any(not evaluator.compares for evaluator in evaluators)
         if not (is_scored or has_errors or (self._lists_evaluators and not skips)):
             evaluators += _default_evaluators(test, reader)
         evaluators = with_own_names(evaluators)
@@ -308,7 +309,7 @@ class _Loader:
         tools = self._read_tools(test, agent, reader)
         named = [
             *named_files((*question, *test.expected_output), reader.root),
-            *(file for each in _walk(own) for file in each.files),
+            *(file for evaluator in _walk(own_evaluators) for file in evaluator.files),
             *(workspace.files if test.workspace and workspace else ()),
             *named_fixtures(entry.fixtures),
             *(tools.files if tools else ()),
@@ -324,9 +325,9 @@ class _Loader:
                 "commands": tools.commands if tools else (),
             }
         )
-        if reader.diagnostics.error_count == before:
+        if reader.diagnostics.error_count == errors_before:
             _check_options(test, reader)
-        return test if reader.diagnostics.error_count == before else None
+        return test if reader.diagnostics.error_count == errors_before else None
 
     def _read_tools(self, test: Test, agent: str | None, reader: FileReader) -> "TestTools | None":
         """The effective tools and commands of a test; None if it has none."""
@@ -346,7 +347,7 @@ class _Loader:
     ) -> tuple[Message, ...]:
         """The messages of a test, with `input_files` before the text that is its `input`."""
         shared = () if test.execution.skip_defaults else self._suite.input_files
-        if reader.path != self._reader.path:  # they are named from the folder of the suite
+        if reader.path != self._reader.path:  # the suite names its files from its own folder
             paths = [(block, block.path) for block in shared if block.path]
             shared = tuple(
                 replace(block, value=f"/{reader.relative(path)}") for block, path in paths
@@ -363,14 +364,14 @@ class _Loader:
 
     def _filled_input(self, variables: dict[str, Any]) -> tuple[Message, ...]:
         """The suite's messages with the variables of a test."""
-        own = self._reader.only(self._data, list_fields(Suite)["input"])
-        filled = self._reader.validate(Suite, texts.fill_vars(own, variables, self._reader))
+        fields = self._reader.only(self._data, list_fields(Suite)["input"])
+        filled = self._reader.validate(Suite, texts.fill_vars(fields, variables, self._reader))
         return filled.input if filled else ()
 
     def _check_targets(
         self, test: Test, evaluators: Sequence[Evaluator], reader: FileReader
     ) -> str | None:
-        """The name of the target that answers, with the errors of those that the test needs."""
+        """The name of the target that answers; adds the errors of the targets that it needs."""
         agent = self._targets.agent(test.target, test.execution.places.get("target"))
         for evaluator in _walk(evaluators):
             # `target` may be among its misspelled fields.
@@ -380,7 +381,7 @@ class _Loader:
 
 
 def _default_evaluators(test: Test, reader: FileReader) -> tuple[Evaluator, ...]:
-    """The judge that scores `criteria` where nothing is declared; an error without them."""
+    """The judge that scores `criteria` where nothing is declared; an error without criteria."""
     if test.criteria:
         judge = EVALUATORS["llm_judge"].model_validate({"name": "criteria"}, context=reader)
         return (judge.model_copy(update={"origin": "default", "location": test.location}),)
@@ -398,7 +399,7 @@ def _check_options(test: Test, reader: FileReader) -> None:
     for evaluator in test.evaluators:
         for inner in evaluator.walk():
             for mismatch in inner.check(test):
-                own: Location = mismatch.location or inner.location
+                place: Location = mismatch.location or inner.location
                 # An evaluator of the suite is reported at the test that it does not fit.
-                location = test.location if evaluator.origin == "suite" else own
+                location = test.location if evaluator.origin == "suite" else place
                 reader.error(location, f"`{inner.name}`: {mismatch.problem}", mismatch.advice)

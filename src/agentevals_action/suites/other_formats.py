@@ -22,9 +22,9 @@ from agentevals_action.validation.file_model import list_fields, list_spellings
 _OWN_RUNNER = "https://github.com/org/agentevals-action/blob/main/docs/reference/own-runner.md"
 _VALLY, _CLAUDE = "an eval spec of Vally", "a case of Claude's plugin evals"
 _AGENTV, _PROMPTFOO = "a suite of AgentV 5", "a configuration of promptfoo"
-#: The suite of such a case.
+#: The suite of a case of Claude's plugin evals.
 _PLUGIN = "**/.claude-plugin/plugin.json"
-#: A file without any of these words is none of them.
+#: A file without any of these words is no file of these tools.
 _MARKS = (b"stimuli", b"schema_version", b"prompts")
 #: Every field of a `case.yaml`: https://code.claude.com/docs/en/plugin-evals
 _CASE_FIELDS = words(
@@ -38,7 +38,7 @@ _OF_AGENTV = {"default_test", "evaluate_options", "derived_metrics", "output_pat
 
 
 def other_format(root: Path, path: str) -> Diagnostic | None:
-    """The warning about a file of another tool in the repository at `root`; None of any other
+    """The warning about a file of another tool in the repository at `root`; None for any other
     file."""
     data = _read(root, path)
     if _is_vally(data):
@@ -48,8 +48,8 @@ def other_format(root: Path, path: str) -> Diagnostic | None:
     else:
         name = _with_prompts(path, data)
     advice = f"no runner reads it yet; a command of your own can: {_OWN_RUNNER}"
-    known = {_PROMPTFOO: ("promptfoo", path), _CLAUDE: ("claude", _PLUGIN)}
-    results, suite = known.get(name, ("", ""))
+    runners = {_PROMPTFOO: ("promptfoo", path), _CLAUDE: ("claude", _PLUGIN)}
+    results, suite = runners.get(name, ("", ""))
     if results:
         entry = f"{{name: {results}, results: {results}, suites: [{json.dumps(suite)}]}}"
         advice = f"to gate it, write `runners: [{entry}]` in {FILE}"
@@ -76,7 +76,7 @@ def _is_vally(data: Mapping[str, Any]) -> bool:
     """https://microsoft.github.io/vally/reference/eval-spec/"""
     stimuli = data.get("stimuli")
     items = stimuli if isinstance(stimuli, list) else []
-    are_prompts = all(isinstance(item, dict) and "prompt" in item for item in items)
+    are_prompts = all(isinstance(stimulus, dict) and "prompt" in stimulus for stimulus in items)
     return bool(items) and are_prompts and not any(nearest(key, _OURS, MISSPELLED) for key in data)
 
 
@@ -91,7 +91,7 @@ def _is_case(file: Path, data: Mapping[str, Any]) -> bool:
 
 
 def _with_prompts(path: str, data: Mapping[str, Any]) -> str:
-    """What a file with `prompts` is, empty if it is none of another tool's:
+    """What a file with `prompts` is, empty if it is of no other tool:
     https://www.promptfoo.dev/docs/configuration/reference, or the schema of
     https://github.com/EntityProcess/agentv, which refuses `input`."""
     has_providers = bool(data.get("providers") or data.get("targets"))
@@ -101,17 +101,18 @@ def _with_prompts(path: str, data: Mapping[str, Any]) -> str:
         return _PROMPTFOO
     tests = data.get("tests")
     items = tests if isinstance(tests, list) else [tests]
-    objects = [item for item in items if isinstance(item, dict)]
-    others = [item for item in items if not isinstance(item, dict)]
+    objects = [test for test in items if isinstance(test, dict)]
+    others = [test for test in items if not isinstance(test, dict)]
     if (
         not items
         or not (objects or has_providers)
-        or any("vars" not in item or item.keys() & _INPUT for item in objects)
-        or not all(isinstance(item, str) and item.startswith("file://") for item in others)
+        or any("vars" not in test or test.keys() & _INPUT for test in objects)
+        or not all(isinstance(test, str) and test.startswith("file://") for test in others)
         or (data.keys() & _OURS) - {"tests", "assert", "workspace"}
     ):
         return ""
-    lists = [item.get("assert") for item in (data, *objects)]
-    has_texts = any(isinstance(each, str) for own in lists if isinstance(own, list) for each in own)
-    has_ids = any("id" in item for item in objects)
+    lists = [test.get("assert") for test in (data, *objects)]
+    asserts = [entry for entries in lists if isinstance(entries, list) for entry in entries]
+    has_texts = any(isinstance(entry, str) for entry in asserts)
+    has_ids = any("id" in test for test in objects)
     return _AGENTV if has_ids or has_texts or data.keys() & _OF_AGENTV else _PROMPTFOO

@@ -80,14 +80,14 @@ def _read(root: Path, path: str) -> str:
 
 
 def _promptfoo(texts: Mapping[str, str]) -> Iterator[ProposedRunner]:
-    found = {path: _REMARK.sub("", text) for path, text in texts.items() if path[-3:] != ".py"}
-    names = dict.fromkeys(PurePosixPath(path).name for path in found)
-    every = "\n".join(found.values())
-    keys = [*(f"{each.upper()}_API_KEY" for each in _PROVIDER.findall(every)), *_KEY.findall(every)]
+    configs = {path: _REMARK.sub("", text) for path, text in texts.items() if path[-3:] != ".py"}
+    names = dict.fromkeys(PurePosixPath(path).name for path in configs)
+    every = "\n".join(configs.values())
+    keys = [*(f"{name.upper()}_API_KEY" for name in _PROVIDER.findall(every)), *_KEY.findall(every)]
     env = tuple(key for key in dict.fromkeys(keys) if not is_never_passed(key))
     globs = tuple(f"**/{name}" for name in names)
-    if found:
-        yield ProposedRunner("promptfoo", "promptfoo", (*found,), globs, _PROMPTFOO_INSTALL, env)
+    if configs:
+        yield ProposedRunner("promptfoo", "promptfoo", (*configs,), globs, _PROMPTFOO_INSTALL, env)
 
 
 def _pytest(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[ProposedRunner]:
@@ -95,24 +95,24 @@ def _pytest(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[Propos
     them do."""
     tests = [path for path in paths if _TEST.fullmatch(PurePosixPath(path).name)]
     used = {path: _LIBRARY.findall(texts.get(path, "")) for path in tests}
-    found = [path for path in tests if used[path]]
+    using = [path for path in tests if used[path]]
     others = {PurePosixPath(path).parent for path in tests if not used[path]}
     globs: dict[str, None] = {}
-    for path in map(PurePosixPath, found):
+    for path in map(PurePosixPath, using):
         name = "test_*.py" if path.name.startswith("test_") else "*_test.py"
         globs[str(path if path.parent in others else path.with_name(name))] = None
-    libraries = {each.replace("_", "-") for own in used.values() for each in own}
-    if found:
-        install = _pip(found, paths, "pytest>=8.2", *sorted(libraries))
-        yield ProposedRunner("pytest", "junit", (*found,), (*globs,), install)
+    libraries = {name.replace("_", "-") for names in used.values() for name in names}
+    if using:
+        install = _pip(using, paths, "pytest>=8.2", *sorted(libraries))
+        yield ProposedRunner("pytest", "junit", (*using,), (*globs,), install)
 
 
 def _inspect(texts: Mapping[str, str], paths: Collection[str]) -> Iterator[ProposedRunner]:
-    found = tuple(
+    tasks = tuple(
         path for path, text in texts.items() if _INSPECT.search(text) and _TASK.search(text)
     )
-    if found:
-        yield ProposedRunner("inspect", "inspect", found, found, _pip(found, paths, "inspect-ai"))
+    if tasks:
+        yield ProposedRunner("inspect", "inspect", tasks, tasks, _pip(tasks, paths, "inspect-ai"))
 
 
 def _plugins(paths: Collection[str]) -> Iterator[ProposedRunner]:
@@ -121,11 +121,11 @@ def _plugins(paths: Collection[str]) -> Iterator[ProposedRunner]:
     every = [path for path in paths if f"/{path}".endswith(f"/{name}")]
     cases = [path for path in map(PurePosixPath, paths) if path.name in _CASES]
     folders = {parent.parent for path in cases for parent in path.parents if parent.name == "evals"}
-    found = tuple(path for path in every if PurePosixPath(path).parents[1] in folders)
-    globs = (f"**/{name}",) if len(found) == len(every) else found
-    if found:
+    tested = tuple(path for path in every if PurePosixPath(path).parents[1] in folders)
+    globs = (f"**/{name}",) if len(tested) == len(every) else tested
+    if tested:
         env = ("ANTHROPIC_API_KEY",)
-        yield ProposedRunner("claude", "claude", found, globs, _PLUGIN_INSTALL, env)
+        yield ProposedRunner("claude", "claude", tested, globs, _PLUGIN_INSTALL, env)
 
 
 def _pip(suites: Collection[str], paths: Collection[str], *packages: str) -> str:

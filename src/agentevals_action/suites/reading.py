@@ -68,7 +68,7 @@ HARMLESS = words(
     "log_output_format keep_temp_files subagent_mode_allowed retry_initial_delay_ms "
     "retry_max_delay_ms retry_backoff_factor retry_status_codes"
 )
-#: The same and fields for data of the user's own; so is every field that begins with `x-`.
+#: `HARMLESS` and fields for data of the user's own; any field that begins with `x-` is exempt, too.
 EXEMPT = HARMLESS | {"metadata", "config"}
 
 #: Where the documentation lists what is not supported.
@@ -122,10 +122,10 @@ class FileReader(FileContext):
 
     `looked_up` are the paths that were looked up for the suite: a change that deletes a file
     affects the suites that name it. `contents` are the files that were read, `trees` the folders
-    that were searched: many tests name the same; `known_imports` are those of the programs.
-    `reported` are fields that are not missing, by where their object is: a misspelled one was
-    meant for them, or they have errors. `origin` is that of the evaluators in the file.
-    `git_files` are the paths that git does not ignore, None outside of a repository."""
+    that were searched (many tests name the same), `known_imports` the imports of the programs.
+    `reported` are fields that are not missing, by the location of their object: they have an error,
+    or a misspelled field was meant for them. `origin` is that of the file's evaluators. `git_files`
+    are the paths that git does not ignore, None outside of a repository."""
 
     positions: Positions = field(default_factory=lambda: Positions(""))
     diagnostics: DiagnosticCollector = field(default_factory=DiagnosticCollector)
@@ -160,7 +160,7 @@ class FileReader(FileContext):
     def imports(
         self, files: Sequence[Path], words: Sequence[str], start: Path
     ) -> Mapping[Path, Sequence[Path]]:
-        """The imports of a program, searched once: many suites name the same."""
+        """The imports of a program, searched once: many suites name the same program."""
         key = (tuple(files), tuple(words), start)
         if key not in self.known_imports:
             self.known_imports[key] = super().imports(files, words, start)
@@ -177,7 +177,7 @@ class FileReader(FileContext):
         return self.positions.of(container) if key == "" else self.positions.value(container, key)
 
     def computed(self, data: dict[str, Any]) -> Mapping[str, Any]:
-        """Where an object begins, and names its target or targets; its folder; who declares it."""
+        """The computed fields: where an object and its targets are, its folder, and its origin."""
         several = data.get("targets")
         locations = [self.positions.value(data, "target")] if "target" in data else []
         if isinstance(several, list):
@@ -226,9 +226,9 @@ class FileReader(FileContext):
         return self.without(data, *(key for key in data if key not in keys))
 
     def validate(self, model: type[AModel], data: dict[str, Any], label: str = "") -> AModel | None:
-        """The model of `data`, which a sentence calls by its `label`, or the model's noun. The
-        errors of what is invalid are added; the rest is read without it, None if that is not
-        enough."""
+        """The model of `data`, which an error calls by its `label`, or by the model's noun. Errors
+        are added, and the data is read without the invalid values; None if it is invalid without
+        them, too."""
         try:
             return model.model_validate(data, context=self)
         except ValidationError as error:
@@ -250,21 +250,23 @@ class FileReader(FileContext):
         except ValueError as error:
             advice = f"name a YAML file of the repository, or write the {model.noun} here"
             raise ValueError(f"{error}; {advice}") from None
-        found = self.of(document, path.parent).validate(model, document.data)
+        model_of_file = self.of(document, path.parent).validate(model, document.data)
         file = NamedFile(self.relative(path), model.noun)
-        return found and found.model_copy(update={"files": (file,)})
+        return model_of_file and model_of_file.model_copy(update={"files": (file,)})
 
     def _report(self, error: ValidationError, data: dict[str, Any], label: str) -> set[Steps]:
-        """Adds the errors about an object, which a sentence calls by its label, or about one inside
-        it that has a label of its own; the steps of the invalid values."""
+        """Adds the errors about an object, which an error calls by its label, or by the label of
+        the innermost object inside it that has one. Returns the steps of the invalid values."""
         invalid = set()
-        for found in field_errors(error, data):
-            invalid.add(found.steps)
-            location = self.positions.locate(data, found.steps[: -1 if found.is_missing else None])
-            known = self.reported.get(location, ())
-            is_about_all = bool(known) and isinstance(found.value, dict)
-            if not (found.steps[-1] in known if found.is_missing else is_about_all):
-                inner, name = _innermost(found, data)
+        for detail in field_errors(error, data):
+            invalid.add(detail.steps)
+            location = self.positions.locate(
+                data, detail.steps[: -1 if detail.is_missing else None]
+            )
+            reported = self.reported.get(location, ())
+            is_about_all = bool(reported) and isinstance(detail.value, dict)
+            if not (detail.steps[-1] in reported if detail.is_missing else is_about_all):
+                inner, name = _innermost(detail, data)
                 self.error(location, *inner.sentences(name or label))
         return invalid
 
@@ -356,7 +358,7 @@ class FileReader(FileContext):
 
 @dataclass(frozen=True)
 class WrittenTest:
-    """A test as written, its location, and the reader of its file. The texts of one that
+    """A test as written, its location, and the reader of its file. The texts of a test that
     `is_literal` name no variables; `fixtures` are the files that it needs."""
 
     data: Any
@@ -366,24 +368,24 @@ class WrittenTest:
     is_literal: bool = False
 
 
-def _innermost(found: FieldError, data: Any) -> tuple[FieldError, str]:
-    """An error as one of the innermost object around it that has a label of its own, an evaluator
-    or a workspace; empty if there is none."""
+def _innermost(detail: FieldError, data: Any) -> tuple[FieldError, str]:
+    """An error with steps from the innermost evaluator or workspace around it, and the label of
+    this object; with all steps and an empty label if there is none."""
     start, label = 0, ""
-    for index, step in enumerate(found.steps[: -1 if found.is_missing else None]):
+    for index, step in enumerate(detail.steps[: -1 if detail.is_missing else None]):
         data = data[step]
-        if index and isinstance(step, int) and found.steps[index - 1] in EVALUATOR_LISTS:
+        if index and isinstance(step, int) and detail.steps[index - 1] in EVALUATOR_LISTS:
             is_named = isinstance(data, dict) and "type" in data
             start, label = index + 1, f"`{data['type']}`" if is_named else Evaluator.noun
         elif step == "workspace" and isinstance(data, dict):
             start, label = index + 1, Workspace.noun
-    return replace(found, steps=found.steps[start:]), label
+    return replace(detail, steps=detail.steps[start:]), label
 
 
 @cache
 def _owners(label: str) -> Mapping[str, Sequence[str]]:
-    """The nouns of the objects that have a field, by the name of each field of objects like this
-    one: those of a suite, all types of evaluators, or all providers."""
+    """The nouns of the objects that have a field, by the name of the field. The objects are those
+    like the labelled one: of a suite, all types of evaluators, or all providers."""
     models: Sequence[type[FileModel]] = ()
     if label == "evaluator":
         models = tuple(EVALUATORS.values())
@@ -391,11 +393,11 @@ def _owners(label: str) -> Mapping[str, Sequence[str]]:
         models = tuple(PROVIDERS.values())
     elif any(label == model.noun for model in _OF_A_SUITE):
         models = (*_OF_A_SUITE, Evaluator)
-    found: dict[str, dict[str, None]] = {}
+    owners: dict[str, dict[str, None]] = {}
     for model in models:
         for name in list_spellings(model):
-            found.setdefault(name, {})[model.noun.strip("`")] = None
-    return {name: tuple(nouns) for name, nouns in found.items()}
+            owners.setdefault(name, {})[model.noun.strip("`")] = None
+    return {name: tuple(nouns) for name, nouns in owners.items()}
 
 
 def is_exempt(key: str) -> bool:
@@ -404,8 +406,8 @@ def is_exempt(key: str) -> bool:
 
 
 def _is_passed(key: str, names: Collection[str]) -> bool:
-    """Whether an unknown field of a code judge is passed on in its `config`, as AgentV does. One
-    that resembles a known field is not: `requird` would silently remove a gate."""
+    """Whether an unknown field of a code judge is passed on in its `config`, as AgentV does. A
+    field that resembles a known one is not: `requird` would silently remove a gate."""
     is_free = key not in _NEVER_PASSED and not is_exempt(key)
     return is_free and nearest(key, names, MISSPELLED) is None
 

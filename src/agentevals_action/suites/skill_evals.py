@@ -40,8 +40,8 @@ _ADVICE = "write an object with `evals`, a list of tests"
 def read_skill_tests(
     document: Document, reader: FileReader, path: Path, name: str
 ) -> Iterator[WrittenTest]:
-    """The tests of the file at a path, as they would stand in an EVAL.yaml. `name` is that of the
-    skill; if it is empty, the file names it."""
+    """The tests of the file at a path, as they would stand in an EVAL.yaml. `name` is the name of
+    the skill; if it is empty, the file states the name."""
     data = document.data
     key, listed = _find_list(data)
     if not isinstance(listed, list) or not listed:
@@ -73,7 +73,7 @@ def find_skill_name(data: Any) -> str:
 def has_skill_tests(data: Any) -> bool:
     """Whether the content of a file is tests of a skill, and not of another tool."""
     _, listed = _find_list(data)
-    tests = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    tests = [test for test in listed if isinstance(test, dict)] if isinstance(listed, list) else []
     return bool(find_skill_name(data)) or any(
         isinstance(test.get(key), str) for test in tests for key in _PROMPT
     )
@@ -97,7 +97,7 @@ class _Test:
         self._places: dict[str, KeyPositions] = {}
 
     def written(self) -> WrittenTest:
-        """The same test in the words of an EVAL.yaml."""
+        """The test with the fields of an EVAL.yaml."""
         data, reader = self._data, self._reader
         self._add_id()
         prompt = self._text(*_PROMPT)
@@ -122,7 +122,7 @@ class _Test:
             reader.warn(reader.positions.key(data, key), problem, advice)
         fixtures = tuple(self._fixtures(prompt or ""))
         text = prompt or ""
-        unnamed = [each.name for each in fixtures if not _places_in(text, each.name)]
+        unnamed = [fixture.name for fixture in fixtures if not _places_in(text, fixture.name)]
         if unnamed:
             text += f"\n\nInput files: {', '.join(unnamed)}"
         self._add("input", text, next((key for key in _PROMPT if key in data), ""))
@@ -234,12 +234,12 @@ class _Test:
                 self._reader.error(location, f"a file is {describe_value(item)}", "write a path")
                 continue
             try:
-                yield from self._found(name.strip(), prompt)
+                yield from self._find(name.strip(), prompt)
             except (OSError, ValueError) as error:
                 location = self._reader.positions.value(files, index)
                 self._reader.error(location, f"the file {name!r} cannot be used: {error}")
 
-    def _found(self, name: str, prompt: str) -> Iterator[Fixture]:
+    def _find(self, name: str, prompt: str) -> Iterator[Fixture]:
         reader, written = self._reader, PurePosixPath(name)
         if written.is_absolute() or ".." in written.parts:
             yield Fixture(name, None)
@@ -270,8 +270,8 @@ class _Test:
 def _places_in(prompt: str, name: str) -> list[str]:
     """The relative paths in a prompt with the name of a file."""
     base = PurePosixPath(name).name
-    found = re.findall(rf"(?<![\w./~-])((?:[\w.-]+/)*{re.escape(base)})(?![\w/-])", prompt)
-    paths = (PurePosixPath(path) for path in found)
+    matches = re.findall(rf"(?<![\w./~-])((?:[\w.-]+/)*{re.escape(base)})(?![\w/-])", prompt)
+    paths = (PurePosixPath(path) for path in matches)
     return [path.as_posix() for path in paths if not {"..", ".git"} & {*path.parts}]
 
 

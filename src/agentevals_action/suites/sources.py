@@ -47,8 +47,8 @@ def _rows(path: Path, source: str) -> Iterator[tuple[str, int]]:
 
 class Sources:
     """Follows the references of a suite's `tests`, to any depth; `files` are the files that were
-    named. Errors go to the reader of the suite. `skill` is the name of the only one that it
-    installs; otherwise it is empty. `noun` is what the entries of files are called."""
+    named. Errors go to the reader of the suite. `skill` is the name of its skill if it installs
+    exactly one, else empty. `noun` is what the entries of files are called."""
 
     def __init__(self, reader: FileReader, skill: str = "", noun: str = "test") -> None:
         self.files: dict[NamedFile, None] = {}
@@ -85,8 +85,8 @@ class Sources:
                 yield from self._of_file(path, source)
             elif suffix == JSON_SUFFIX:
                 document = read_json(read_document(path, source), source)
-                own = reader.of(document, path.parent)
-                yield from read_skill_tests(document, own, path, self._skill)
+                file_reader = reader.of(document, path.parent)
+                yield from read_skill_tests(document, file_reader, path, self._skill)
             else:
                 reader.error(location, f"{source} is neither YAML, JSONL nor JSON", _OTHER_SUFFIX)
         except Unreadable as error:

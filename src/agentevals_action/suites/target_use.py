@@ -33,11 +33,11 @@ _MISPLACED = (f"{FOLDER}/targets.yml", "targets.yaml", "targets.yml", f"evals/{N
 
 @dataclass(frozen=True)
 class Catalog:
-    """`targets_file` (absolute) replaces the search for `.agentv/targets.yaml`; `target` and
-    `judge_target` are the user's overrides. `environ` are the variables of the step, `allowed` the
-    names of those that suites may use. With `strict`, warnings are errors. `targets_files` are
-    those that were read, `imports` those of programs: all suites of a checkout share them. `files`
-    are the paths that git knows, None outside of a repository; `skills` the suites of skills."""
+    """What the suites of a checkout share. `targets_file` (absolute) replaces the search for
+    `.agentv/targets.yaml`; `target` and `judge_target` are the user's overrides. `environ` are the
+    variables of the step, `allowed` the names of variables that suites may use. With `strict`,
+    warnings are errors. `targets_files` and the `imports` of programs are caches. `files` are the
+    paths that git knows, None outside of a repository; `skills` are the suites of skills."""
 
     targets_file: Path | None = None
     target: str | None = None
@@ -51,8 +51,8 @@ class Catalog:
     skills: SkillSuites = field(default_factory=SkillSuites)
 
     def works_with_skills(self, folder: Folder) -> bool:
-        """Whether the target `default` (or the user's) answers tests of skills in a folder. One
-        with errors does: they are reported."""
+        """Whether the target `default` (or the user's) answers tests of skills in a folder. A
+        target with errors does: its errors are reported."""
         file = self.find_targets(folder)
         if file.paths and not file.is_complete:
             return True
@@ -61,17 +61,17 @@ class Catalog:
 
     def find_targets(self, folder: Folder) -> TargetsFile:
         """The targets for the suites in a folder."""
-        file, known = self.targets_file, self.targets_files
+        file, files = self.targets_file, self.targets_files
         if file is None:
-            return read_targets_above(folder, self.environ, known)
-        if file not in known:
-            known[file] = read_targets(file, folder.root, self.environ)
-        return known[file]
+            return read_targets_above(folder, self.environ, files)
+        if file not in files:
+            files[file] = read_targets(file, folder.root, self.environ)
+        return files[file]
 
 
 class TargetUse:
-    """The targets that a suite sees, in `table`, and the names of those that its tests use and that
-    answer or judge, in `used`.
+    """`table` has the targets that a suite sees, `used` the names of the targets that its tests
+    use, to answer or to judge.
 
     Without a targets file nothing is checked: the tests that need a target end in that error.
     `suite` has valid fields, and `start` is the location of its root."""
@@ -79,9 +79,9 @@ class TargetUse:
     def __init__(self, reader: FileReader, catalog: Catalog, suite: Suite, start: Location) -> None:
         self._diagnostics, self._start = reader.diagnostics, start
         self._target = suite.default_target
-        place, own = suite.places.get("target"), suite.execution.target
+        place, execution_target = suite.places.get("target"), suite.execution.target
         self._named = suite.execution.places.get("target") or place or start
-        if place and own and suite.target != own:
+        if place and execution_target and suite.target != execution_target:
             problem = "`target` and `execution.target` are the same field and differ"
             reader.error(place, problem, "keep one of them")
         self.used: dict[str, None] = {}
@@ -123,7 +123,7 @@ class TargetUse:
 
     def check_skills(self, agent: str | None, location: Location, skills: Iterable[Skill]) -> None:
         """Adds an error when the target of a test finds no skill in a folder, or cannot invoke one
-        of these. Prepared answers are those of an agent that did."""
+        of the `skills`. Prepared answers are of an agent that could."""
         target = self.table.get(agent)
         if target is None or target.deterministic or target.stores_answers:
             return
@@ -140,8 +140,8 @@ class TargetUse:
 
     def check_tools(self, agent: str | None, location: Location, *, has_commands: bool) -> None:
         """Adds an error when the target of a test cannot reach the tools of the suite, or its
-        commands, and a warning when it has others. Prepared answers are those of an agent that
-        did."""
+        commands, and a warning when it has other tools. Prepared answers are of an agent that
+        could."""
         target = self.table.get(agent)
         if target is None or target.deterministic or target.stores_answers:
             return
@@ -151,25 +151,25 @@ class TargetUse:
         elif has_commands and (refusal := target.refuse_commands()):
             problem, advice = f"the target `{target.name}` {refusal[0]}", refusal[1]
         else:
-            if own := target.find_own_servers():
+            if servers := target.find_own_servers():
                 problem = f"the target `{target.name}` starts MCP servers that the suite does not "
-                problem += f"answer ({cut_line(joined(own), QUOTE_LIMIT)})"
+                problem += f"answer ({cut_line(joined(servers), QUOTE_LIMIT)})"
                 self._diagnostics.warn(location, problem, "remove them from its `args`")
             return
         self._diagnostics.error(location, problem, advice)
 
     def judge(self, evaluator: Evaluator, agent: str | None) -> None:
-        """Adds an error for each judge of an evaluator that it does not have."""
+        """Adds an error for each judge of an evaluator that does not exist or is invalid."""
         places = dict(enumerate(evaluator.target_locations))
         for index, name in enumerate(evaluator.judge_names() or (None,)):
             self._judge(evaluator, agent, name, places.get(index))
 
     def _judge(
-        self, evaluator: Evaluator, agent: str | None, own: str | None, place: Location | None
+        self, evaluator: Evaluator, agent: str | None, wanted: str | None, place: Location | None
     ) -> None:
-        if not self._file.is_complete or (agent is None and not own):
+        if not self._file.is_complete or (agent is None and not wanted):
             return
-        choice = self.table.judge_choice(own, self.table.get(agent))
+        choice = self.table.judge_choice(wanted, self.table.get(agent))
         if choice.name is None:
             problem = (
                 f"`{evaluator.name}` has no judge: the target `{agent}` is not a model and names "
@@ -203,13 +203,13 @@ class TargetUse:
         return True
 
     def _use(self, name: str | None, location: Location, problem: str) -> str | None:
-        found = self._find(name or "", location, problem)
-        if found:
-            self.used[found] = None
-        return found
+        target = self._find(name or "", location, problem)
+        if target:
+            self.used[target] = None
+        return target
 
     def _find(self, name: str, location: Location, problem: str) -> str | None:
-        """The name of a target that can be used; None, with the errors."""
+        """The name of a target that can be used; None, with errors, of any other."""
         if entry := self._entries.get(name):
             self._diagnostics.add(entry.diagnostics)
             return name if entry.target else None
@@ -219,8 +219,8 @@ class TargetUse:
         return None
 
     def _known(self) -> str:
-        known = sorted(self._entries)
-        return join_choices(known) if known else "the name of a target, once there is one"
+        names = sorted(self._entries)
+        return join_choices(names) if names else "the name of a target, once there is one"
 
     def warn_of_unused(self) -> None:
         """Adds the errors of targets that this suite does not use as warnings."""
@@ -235,8 +235,8 @@ class TargetUse:
         the used targets and the suite's own: a program that judges is no part of the agent."""
         for path in self._file.paths:
             yield NamedFile(path, "targets file")
-        own = (self._own,) if self._own else ()
-        for name in dict.fromkeys((*self._judges, *own, *self.used, *self._of_variants)):
+        own_target = (self._own,) if self._own else ()
+        for name in dict.fromkeys((*self._judges, *own_target, *self.used, *self._of_variants)):
             target = self.table.targets[name]
             owner = "judge" if name in self._judges else "target"
             for file in target.files:

@@ -47,8 +47,8 @@ class TargetEntry:
 
 @dataclass(frozen=True)
 class TargetsFile:
-    """The targets of a file, and those of files farther up that it does not replace, by name.
-    `paths` are those of all these files, the nearest first; none if there is no file.
+    """`entries` are the targets of a file, and the targets of files farther up that it does not
+    replace, by name. `paths` are the paths of all these files, the nearest first.
 
     `is_complete` is false when a list could not be read; `diagnostics` concern no single target."""
 
@@ -68,15 +68,15 @@ def read_targets_above(
     folder: Folder, environ: Mapping[str, str], known: dict[Path, TargetsFile]
 ) -> TargetsFile:
     """The targets for the suites in a folder: of the files in it and above it up to the root, the
-    nearest with precedence. `known` are the files that were read, and gets the others."""
-    found = TargetsFile()
+    nearest with precedence. `known` has the files that were read before, and gets the new ones."""
+    targets = TargetsFile()
     for above in reversed((folder.path, *folder.path.parents)):
         file = above / FOLDER / NAME
         if above.is_relative_to(folder.root) and is_present(file):
             if file not in known:
-                known[file] = read_targets(file, folder.root, environ, found)
-            found = known[file]
-    return found
+                known[file] = read_targets(file, folder.root, environ, targets)
+            targets = known[file]
+    return targets
 
 
 def read_targets(
@@ -87,10 +87,10 @@ def read_targets(
     above = above or TargetsFile()
     path = file.relative_to(root).as_posix() if file.is_relative_to(root) else str(file)
     diagnostics = DiagnosticCollector()
-    own = _read_entries(file, path, root, diagnostics)
+    entries = _read_entries(file, path, root, diagnostics)
     has_errors = bool(diagnostics.errors)  # a target that a suite names may be in them
     diagnostics.add(above.diagnostics)
-    written = {**above.written, **own}
+    written = {**above.written, **entries}
     return TargetsFile(
         (path, *above.paths),
         {name: _read_entry(name, written, environ) for name in written},
@@ -142,7 +142,7 @@ def _read_entries(file: Path, path: str, root: Path, diagnostics: DiagnosticColl
 
 def _read_entry(name: str, written: _Written, environ: Mapping[str, str]) -> TargetEntry:
     """The target of this name with what it inherits, or its errors."""
-    own, of_file = written[name]
+    own_fields, of_file = written[name]
     reader = replace(of_file, diagnostics=DiagnosticCollector())
     data: dict[str, Any] = {}
     positions: dict[str, Any] = {}
@@ -152,9 +152,9 @@ def _read_entry(name: str, written: _Written, environ: Mapping[str, str]) -> Tar
         data |= {key: value for key, value in entry.items() if key not in inherits}
         # An error in what another file declares is reported at the target that extends it.
         positions |= other.positions.keys(entry) if other is of_file else {}
-    start = reader.positions.of(own)
+    start = reader.positions.of(own_fields)
     reader.positions.add(data, (start.line, start.column), positions)
-    target = None if reader.diagnostics.errors else _read_target(data, own, reader)
+    target = None if reader.diagnostics.errors else _read_target(data, own_fields, reader)
     return TargetEntry(reader.diagnostics, None if reader.diagnostics.errors else target)
 
 
@@ -195,17 +195,17 @@ def _ancestry(
         names.append(parent)
 
 
-def _read_target(data: dict[str, Any], own: dict[str, Any], reader: FileReader) -> Target | None:
-    """The target of an entry; `own` are the fields that are not inherited."""
+def _read_target(data: dict[str, Any], entry: dict[str, Any], reader: FileReader) -> Target | None:
+    """The target of an entry; `data` also has the fields that the entry inherits."""
     provider = data.get("provider")
     model = PROVIDERS.get(provider or "")
     if model is None:  # which other fields it has is not known
         _report_provider(data, reader)
         return None
     names = list_spellings(model)
-    reader.check_fields(model, own)
-    overridden = {names[key] for key in own if key in names}
-    read = {key for key in data if key in names and (key in own or names[key] not in overridden)}
+    reader.check_fields(model, entry)
+    overridden = {names[key] for key in entry if key in names}
+    read = {key for key in data if key in names and (key in entry or names[key] not in overridden)}
     target = reader.validate(model, reader.only(data, read), f"`{provider}`")
     for key in data:
         _check_references(data, key, reader)
@@ -250,19 +250,19 @@ def _report_provider(data: dict[str, Any], reader: FileReader) -> None:
     reader.error(location, problem, advice)
 
 
-def _check_references(entry: dict[str, Any], key: str, reader: FileReader) -> None:
-    """Reports `${{ secrets.NAME }}`, a key that is another form of a reference, and one in clear
+def _check_references(data: dict[str, Any], key: str, reader: FileReader) -> None:
+    """Reports `${{ secrets.NAME }}`, a key that is another form of a reference, and a key in clear
     text."""
-    value, location = entry[key], reader.positions.value(entry, key)
+    value, location = data[key], reader.positions.value(data, key)
     for name in variables.names_in(value):
         if "." in name:
             problem = f"`${{{{ {name} }}}}` is not a variable of the environment"
             bare = name.rpartition(".")[2]
             advice = f"write `${{{{ {bare} }}}}`, and set {bare} in the workflow's `env:`"
             reader.error(location, problem, advice)
-    if key.endswith("key") and isinstance(value, str) and (found := _SHELL_NAME.fullmatch(value)):
+    if key.endswith("key") and isinstance(value, str) and (match := _SHELL_NAME.fullmatch(value)):
         problem = f"`{key}` is the text {value!r}, which is not resolved"
-        reader.warn(location, problem, f"write `${{{{ {found[1]} }}}}`")
+        reader.warn(location, problem, f"write `${{{{ {match[1]} }}}}`")
     for name, text in (value if isinstance(value, dict) else {key: value}).items():
         # A header is `Bearer …`.
         if isinstance(text, str) and looks_secret(name) and looks_like_key(text.rpartition(" ")[2]):

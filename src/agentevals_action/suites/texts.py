@@ -29,7 +29,7 @@ class Environment:
     allowed: frozenset[str]
 
     def fill(self, data: Any, reader: FileReader) -> Any:
-        """The data with every `${{ NAME }}` replaced; one that cannot be is an error."""
+        """The data with every `${{ NAME }}` replaced; a name without a value is an error."""
 
         def replace(text: str, location: Location) -> str:
             return _REFERENCE.sub(lambda match: self._value(match, location, reader), text)
@@ -68,8 +68,8 @@ def fill_vars(
             return text
 
     names = list_spellings(Test)
-    own = reader.only(entry, [key for key in entry if names.get(key) in _WITH_VARS])
-    filled = {**entry, **_replaced(own, "{{", replace, reader)}
+    fields = reader.only(entry, [key for key in entry if names.get(key) in _WITH_VARS])
+    filled = {**entry, **_replaced(fields, "{{", replace, reader)}
     reader.positions.copy(entry, filled)
     return filled
 
@@ -86,8 +86,8 @@ def _replaced(data: Any, sign: str, replace: Replace, reader: FileReader) -> Any
         if isinstance(value, str):
             if sign in value:
                 changed[step] = replace(value, reader.positions.value(data, step))
-        elif (made := _replaced(value, sign, replace, reader)) is not value:
-            changed[step] = made
+        elif (changed_value := _replaced(value, sign, replace, reader)) is not value:
+            changed[step] = changed_value
     if not changed:
         return data
     copy = data.copy()

@@ -77,13 +77,13 @@ class ToolReader:
         self._incomplete: set[Location] = set()
 
     def read(self, test: Test, reader: FileReader) -> TestTools:
-        """The tools of a test: its own entries, over those of the suite of the same names."""
-        own, files = _expand(test.tools, reader)
-        _check_entries(own, self._entries, reader)
+        """The tools of a test: its own entries, over the suite's entries of the same names."""
+        of_test, files = _expand(test.tools, reader)
+        _check_entries(of_test, self._entries, reader)
         _check_commands(test.commands, reader)
-        entries = (*self._entries, *own)
-        commands = {each.name: each for each in (*self._commands, *test.commands)}
-        expected = {name for each in test.evaluators for name in _expected_tools(each)}
+        entries = (*self._entries, *of_test)
+        commands = {command.name: command for command in (*self._commands, *test.commands)}
+        expected = {name for evaluator in test.evaluators for name in _expected_tools(evaluator)}
         for tool in combine_tools(entry for entry in entries if isinstance(entry, Tool)).values():
             self._check_replies(tool.trace_name, tool.replies, tool.location, expected, test)
         for command in commands.values():
@@ -135,14 +135,14 @@ def _expected_tools(evaluator: Evaluator) -> Iterator[str]:
 def _expand(
     entries: Iterable[ToolEntry], reader: FileReader
 ) -> tuple[tuple[Tool | ToolServer, ...], tuple[NamedFile, ...]]:
-    """The tools and servers of entries, with those of the files that these name: lists first, then
-    tools with parameters, then replies for these. The files."""
-    found: list[Tool | ToolServer] = []
+    """The tools and servers of entries, with the tools of the files that the entries name: lists
+    first, then tools with parameters, then replies for tools. The files."""
+    expanded: list[Tool | ToolServer] = []
     files: dict[NamedFile, None] = {}
     for entry in entries:
-        _expand_entry(entry, reader, found, files)
-    found.sort(key=_precedence)
-    return tuple(found), tuple(files)
+        _expand_entry(entry, reader, expanded, files)
+    expanded.sort(key=_precedence)
+    return tuple(expanded), tuple(files)
 
 
 def _precedence(entry: Tool | ToolServer) -> int:
@@ -154,21 +154,21 @@ def _precedence(entry: Tool | ToolServer) -> int:
 def _expand_entry(
     entry: ToolEntry,
     reader: FileReader,
-    found: list[Tool | ToolServer],
+    expanded: list[Tool | ToolServer],
     files: dict[NamedFile, None],
 ) -> None:
     if isinstance(entry, Tool):
-        found.append(entry)
+        expanded.append(entry)
         return
     if isinstance(entry, ToolServer):
         words = all_words(entry.command)
-        own = reader.files_among(words, reader.path)
-        named = files_of_program(own, TOOL_SERVER, words, reader.path, reader)
+        files_in_command = reader.files_among(words, reader.path)
+        named = files_of_program(files_in_command, TOOL_SERVER, words, reader.path, reader)
         files |= dict.fromkeys(named)
-        found.append(entry.model_copy(update={"files": named}))
+        expanded.append(entry.model_copy(update={"files": named}))
         return
     try:
-        _expand_file(entry, reader, found, files)
+        _expand_file(entry, reader, expanded, files)
     except Unreadable as error:
         reader.diagnostics.unreadable(error)
     except ValueError as error:
@@ -179,7 +179,7 @@ def _expand_entry(
 def _expand_file(
     entry: ToolList | ToolFile,
     reader: FileReader,
-    found: list[Tool | ToolServer],
+    expanded: list[Tool | ToolServer],
     files: dict[NamedFile, None],
 ) -> None:
     """The entries in a file; of a saved `tools/list`, without what plain clients do not use."""
@@ -206,20 +206,20 @@ def _expand_file(
     entries = inner.validate(_Entries, {"tools": data})
     for inside in entries.tools if entries else ():
         if isinstance(entry, ToolList) and isinstance(inside, Tool):
-            known = {"server_name": entry.server_name, "parameters": inside.parameters or {}}
-            inside = inside.model_copy(update={**known, "is_listed": True})
+            fields = {"server_name": entry.server_name, "parameters": inside.parameters or {}}
+            inside = inside.model_copy(update={**fields, "is_listed": True})
             _check_schemas(inside, inner)
-        _expand_entry(inside, inner, found, files)
+        _expand_entry(inside, inner, expanded, files)
 
 
 def _check_entries(
-    own: Sequence[Tool | ToolServer], of_suite: Sequence[Tool | ToolServer], reader: FileReader
+    entries: Sequence[Tool | ToolServer], of_suite: Sequence[Tool | ToolServer], reader: FileReader
 ) -> None:
-    """Reports the mistakes in the entries of one list, which stand over those of the suite."""
-    all_tools = [entry for entry in (*of_suite, *own) if isinstance(entry, Tool)]
+    """Reports the mistakes in the entries of one list, which replace entries of the suite."""
+    all_tools = [entry for entry in (*of_suite, *entries) if isinstance(entry, Tool)]
     tools, seen = combine_tools(all_tools), dict[tuple[object, ...], Tool]()
-    has_server = any(isinstance(entry, ToolServer) for entry in (*of_suite, *own))
-    for entry in own:
+    has_server = any(isinstance(entry, ToolServer) for entry in (*of_suite, *entries))
+    for entry in entries:
         if isinstance(entry, ToolServer):
             continue
         if not _PLAIN_NAME.fullmatch(entry.name) and entry.name != OTHERS and not entry.is_reply:
@@ -236,15 +236,15 @@ def _check_entries(
         if entry.is_listed:
             continue
         _check_schemas(entry, reader)
-        found = [tools[key] for key in find_tools(tools, entry)] if entry.is_reply else [entry]
-        if not (found or has_server or entry.name == OTHERS):
-            known = {name for _, name in tools}
+        replied = [tools[key] for key in find_tools(tools, entry)] if entry.is_reply else [entry]
+        if not (replied or has_server or entry.name == OTHERS):
+            names = {name for _, name in tools}
             advice = did_you_mean(
-                entry.name, known, "add `parameters`, the schema of its arguments"
+                entry.name, names, "add `parameters`, the schema of its arguments"
             )
             reader.error(entry.location, f"no list has the tool {quoted(entry.name)}", advice)
         _check_order(entry.replies, reader)
-        for tool in found:
+        for tool in replied:
             _check_against(tool, entry.replies, reader)
 
 
@@ -262,9 +262,9 @@ def _check_order(replies: Sequence[Condition], reader: FileReader) -> None:
     """Reports entries that are never used, and schemas that are none."""
     for index, reply in enumerate(replies):
         _check_schema(reply.matches, reply.places.get("matches"), reader)
-        if before := next((each for each in replies[:index] if each.covers(reply)), None):
-            problem = f"this reply is never used: the one on line {before.location.line} fits each "
-            reader.error(reply.location, f"{problem}of its calls", "write it before that one")
+        if earlier := next((other for other in replies[:index] if other.covers(reply)), None):
+            problem = f"this reply is never used: the one on line {earlier.location.line} fits "
+            reader.error(reply.location, f"{problem}each of its calls", "write it before that one")
 
 
 def _check_schemas(tool: Tool, reader: FileReader) -> None:
@@ -285,12 +285,12 @@ def _check_against(tool: Tool, replies: Iterable[ToolReply], reader: FileReader)
     """Reports conditions and replies that do not fit the schemas of a tool."""
     schema = tool.parameters or {}
     is_open = schema.get("additionalProperties") or _MORE_NAMES & schema.keys()
-    known = tool.argument_names
+    arguments = tool.argument_names
     for reply in replies:
-        for name in reply.wanted if known and not is_open else ():
-            if name not in known and name.split(".")[0] not in known:
+        for name in reply.wanted if arguments and not is_open else ():
+            if name not in arguments and name.split(".")[0] not in arguments:
                 problem = f"`parameters` of {quoted(tool.name)} has no {quoted(name)}"
-                advice = did_you_mean(name, known, "write one of its arguments")
+                advice = did_you_mean(name, arguments, "write one of its arguments")
                 reader.error(reply.places["when"], problem, advice)
         for answer in reply.answers if tool.output_schema is not None else ():
             if answer.error is None and (reason := _refusal(tool.output_schema, answer.reply)):

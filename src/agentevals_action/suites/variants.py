@@ -15,22 +15,22 @@ from agentevals_action.suites.target_use import TargetUse
 def check_variants(
     suite: Suite, targets: TargetUse, diagnostics: DiagnosticCollector
 ) -> Sequence[Variant]:
-    """The variants of a suite; what cannot run is an error. Those for all skills are left out where
-    no test has a skill to leave out, as in a list of triggers."""
-    found = []
+    """The variants of a suite; what cannot run is an error. A variant for all skills is dropped
+    where no test has a skill to leave out, as in a list of triggers."""
+    kept = []
     for variant in suite.variants:
         arm = suite.arm(variant)
         if not arm.tests and variant.location.path == FILE:
             continue
-        found.append(variant)
+        kept.append(variant)
         if variant.target and not targets.variant(variant):
             continue
-        if variant.target and (skills := [each for test in arm.tests for each in test.skills]):
+        if variant.target and (skills := [skill for test in arm.tests for skill in test.skills]):
             targets.check_skills(variant.target, variant.location, skills)
         for problem, advice in _problems(suite, variant, arm):
             of_variant = f"the variant `{variant.name}` cannot run: {problem}"
             diagnostics.error(variant.location, of_variant, advice)
-    return tuple(found)
+    return tuple(kept)
 
 
 def _problems(suite: Suite, variant: Variant, arm: Suite) -> Iterator[tuple[str, str]]:
@@ -50,7 +50,7 @@ def _problems(suite: Suite, variant: Variant, arm: Suite) -> Iterator[tuple[str,
 
 def undecidable_conditions(suite: Suite, settings: Settings) -> Iterator[Diagnostic]:
     """The errors of conditions (`must`) that no result of so few tests and samples can decide."""
-    for variant in (each for each in suite.variants if each.must):
+    for variant in (variant for variant in suite.variants if variant.must):
         tests = suite.arm(variant).tests
         units = {test.conversation_id or ("", test.id) for test in tests}
         enough = (

@@ -25,15 +25,15 @@ AModel = TypeVar("AModel", bound=FileModel)
 
 
 def effective_workspace(
-    own: Workspace | None, of_suite: Workspace | None, reader: FileReader
+    of_test: Workspace | None, of_suite: Workspace | None, reader: FileReader
 ) -> Workspace | None:
     """The workspace of a test, whose fields replace those of the suite, with the files in it; a
     hook without effect is reported."""
-    declared = [each for each in (own, of_suite) if each]
+    declared = [space for space in (of_test, of_suite) if space]
     if not declared:
         return None
-    workspace = _merged(own, of_suite) if own and of_suite else declared[0]
-    named = [file for each in declared for file in _named_files(each, reader)]
+    workspace = _merged(of_test, of_suite) if of_test and of_suite else declared[0]
+    named = [file for space in declared for file in _named_files(space, reader)]
     installed = []
     for folder in workspace.skills:
         try:
@@ -58,7 +58,7 @@ def effective_workspace(
     return workspace.model_copy(
         update={
             "hooks": workspace.hooks.model_copy(update=hooks),
-            "own": own is not None,
+            "own": of_test is not None,
             "installed": tuple(installed),
             "files": tuple(dict.fromkeys(named)),
         }
@@ -69,10 +69,10 @@ def _merged(own: AModel, other: AModel) -> AModel:
     """The fields that a model sets, over those of another; hooks field by field."""
     update: dict[str, Any] = {}
     for name in own.model_fields_set - _BY_LOADER:
-        value, known = getattr(own, name), getattr(other, name)
-        both = isinstance(value, Hooks | Hook) and isinstance(known, Hooks | Hook)
+        value, other_value = getattr(own, name), getattr(other, name)
+        both = isinstance(value, Hooks | Hook) and isinstance(other_value, Hooks | Hook)
         if value is not None:
-            update[name] = _merged(value, known) if both else value
+            update[name] = _merged(value, other_value) if both else value
     if isinstance(own, Hook) and own.command:
         update |= {"location": own.location, "home": own.home}
     return other.model_copy(update=update)
@@ -90,8 +90,8 @@ def _named_files(workspace: Workspace, folder: Folder) -> Iterator[NamedFile]:
             continue
         names = [source]
         if (source / "HEAD").is_file() and (source / "objects").is_dir():
-            found = files_below(source)
-            names = [file for file in found if file.is_file() and not file.is_symlink()]
+            files = files_below(source)
+            names = [file for file in files if file.is_file() and not file.is_symlink()]
         for path in names:
             yield NamedFile(folder.relative(path), "workspace repository")
 
@@ -123,8 +123,8 @@ def read_skill(folder: Path, within: Folder, is_known: Callable[[str], bool]) ->
     leaves the repository."""
     path = "" if folder == within.root else within.relative(folder)
     text = within.read(folder / SKILL_FILE, SKILL_FILE, _READ).decode("utf-8", "replace")
-    found = _FRONT_MATTER.match(text.replace("\r\n", "\n"))
-    front = found[1] if found else ""
+    match = _FRONT_MATTER.match(text.replace("\r\n", "\n"))
+    front = match[1] if match else ""
     name = _NAME.search(front)
     return Skill(
         path,

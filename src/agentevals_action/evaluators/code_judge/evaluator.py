@@ -50,9 +50,9 @@ def _read_command(script: Any) -> Any:
         line = script.strip().replace("\\\n", " ")
         # Split into plain words, `true && ./check` would run `true`, and pass.
         if operator := _SHELL_OPERATOR.search(_QUOTES.sub("", line)):
-            found = "a line break" if operator[0] == "\n" else operator[0]
+            symbol = "a line break" if operator[0] == "\n" else operator[0]
             raise ValueError(
-                f"the command has {found} in it, but no shell runs it; "
+                f"the command has {symbol} in it, but no shell runs it; "
                 "quote it, or write [sh, -c, '…']"
             )
         try:
@@ -150,14 +150,14 @@ class CodeJudge(Evaluator):
         return self
 
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:
-        """The words that are files of the repository, all files next to one in a folder named
-        `judges`, and what they import."""
+        """The words of the command that are files of the repository, all files of their folders
+        that are named `judges`, and what these files import."""
         words = all_words(self.script)
-        own = tuple(folder.files_among(words, self._folder))
-        judges = dict.fromkeys(path.parent for path in own if path.parent.name == "judges")
+        files = tuple(folder.files_among(words, self._folder))
+        judges = dict.fromkeys(path.parent for path in files if path.parent.name == "judges")
         names = sorted(str(path) for judge_folder in judges for path in judge_folder.iterdir())
-        own += tuple(folder.files_among(names, self._folder))
-        return files_of_program(own, "judge script", words, self._folder, folder)
+        files += tuple(folder.files_among(names, self._folder))
+        return files_of_program(files, "judge script", words, self._folder, folder)
 
     def missing_script(self) -> Path | None:
         """The file that its command runs, if there is no such file."""
@@ -168,7 +168,7 @@ class CodeJudge(Evaluator):
         return self.target is not None
 
     def reads_criteria(self) -> bool:
-        """Whether its program may ask a model about them."""
+        """Whether its program may ask a model about the criteria."""
         return self.needs_judge()
 
     async def evaluate(self, case: Case) -> Score:
@@ -235,7 +235,7 @@ class CodeJudge(Evaluator):
             except UnreadableReply as error:
                 problem = f"the judge's output cannot be read: {error}"
             else:
-                if any(each.get("score") != objects[-1].get("score") for each in objects):
+                if any(printed.get("score") != objects[-1].get("score") for printed in objects):
                     case.notice(
                         f"the judge `{self.name}` printed {len(objects)} JSON objects with "
                         "different scores; the last one counts"

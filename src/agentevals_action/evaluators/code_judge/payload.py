@@ -22,12 +22,12 @@ _camel = cache(to_camel)  # the names are the same for each judge
 
 
 def judge_payload(case: Case, config: Mapping[str, Any], *, agentv: bool = False) -> dict[str, Any]:
-    """The payload: the keys of the specification in camelCase, those of AgentV in snake_case, and
-    those of its earlier versions; with `agentv`, without the keys that its contract forbids.
-    `config` is the judge's.
+    """The payload: the keys of the specification in camelCase, the keys of AgentV in snake_case,
+    and the keys of earlier versions of AgentV; with `agentv`, without the keys that AgentV's
+    contract forbids. `config` is the judge's.
 
     `messages` and AgentV's `trace` begin with the question, all other lists of messages have the
-    answer alone. `trace` is null if the tool calls are unknown: without them, each limit holds.
+    answer alone. `trace` is null if the tool calls are unknown: no calls would keep every limit.
 
     The values of AgentV's keys fit its published schema: `@agentv/sdk` refuses others. Missing
     texts are empty, except `note`, which is null; unknown figures are null, or missing where that
@@ -90,10 +90,10 @@ def _tool_durations(trace: Trace) -> dict[str, Any]:
 
 
 def _transcript(case: Case) -> list[dict[str, Any]]:
-    """The question and the agent's messages; some agents repeat the question in these."""
-    own = case.trace.messages
-    repeats = any(message.role in ("system", "user") for message in own)
-    return wire_messages(own if repeats else (*case.test.input, *own))
+    """The question and the agent's messages, which repeat the question for some agents."""
+    messages = case.trace.messages
+    repeats = any(message.role in ("system", "user") for message in messages)
+    return wire_messages(messages if repeats else (*case.test.input, *messages))
 
 
 def _agentv_trace(
@@ -104,7 +104,7 @@ def _agentv_trace(
     trace = case.trace
     if trace.made_calls is None:
         return None
-    known = {
+    fields = {
         **counts,
         "event_count": len(trace.made_calls),
         "llm_call_count": trace.llm_call_count,
@@ -115,7 +115,7 @@ def _agentv_trace(
         "duration_ms": trace.duration_ms,
         "metadata": {"eval_case_id": case.test.id},
     }
-    return {key: value for key, value in known.items() if value is not None}
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _events(transcript: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -151,14 +151,14 @@ def _with_objects(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def _file_paths(case: Case, messages: Sequence[Message]) -> list[str]:
-    """The files as the judge reads them: no agent can have changed them."""
+    """The paths of the messages' files in the judge tree, where no agent can change them."""
     blocks = (block for message in messages for block in message.blocks)
     paths = (block.path for block in blocks if block.type == "file")
     return [str(case.judge_path(path)) for path in paths if path is not None]
 
 
 def _token_usage(trace: Trace) -> dict[str, int] | None:
-    """The tokens; None if those read or written are unknown, which AgentV's schema requires."""
+    """The tokens; None if AgentV's schema requires one that is unknown."""
     usage = trace.usage
     if usage.input_tokens is None or usage.output_tokens is None:
         return None

@@ -89,7 +89,7 @@ class TargetProxy:
             raise RefusedRequest(HTTPStatus.NOT_FOUND, message)
         if request.method != _METHODS[path]:
             raise RefusedRequest(HTTPStatus.METHOD_NOT_ALLOWED, f"{path} needs {_METHODS[path]}")
-        found: Mapping[str, Any] = {
+        data: Mapping[str, Any] = {
             "targetName": self.judges.default,
             "maxCalls": self.max_calls,
             "callCount": self.calls,
@@ -98,20 +98,20 @@ class TargetProxy:
         try:
             if path == "/invoke":
                 question = Question.model_validate_json(request.body)
-                (found,) = await self._ask([question])
+                (data,) = await self._ask([question])
             elif path == "/invokeBatch":
                 batch = Batch.model_validate_json(request.body)
-                found = {"responses": await self._ask(batch.requests)}
+                data = {"responses": await self._ask(batch.requests)}
         except ValidationError as error:
             problem = f"the body cannot be read: {invalid_json(error)}"
             raise RefusedRequest(HTTPStatus.BAD_REQUEST, problem) from None
-        return HttpAnswer(_encode(found))
+        return HttpAnswer(_encode(data))
 
     async def _ask(self, questions: Sequence[Question]) -> list[Mapping[str, Any]]:
         for question in questions:
             if question.target is not None and question.target not in self.judges.names:
-                known = ", ".join(self.judges.names)
-                problem = f"there is no target {cut(question.target, _NAME)!r}; known are {known}"
+                names = ", ".join(self.judges.names)
+                problem = f"there is no target {cut(question.target, _NAME)!r}; known are {names}"
                 raise RefusedRequest(HTTPStatus.BAD_REQUEST, problem)
         if self.calls + len(questions) > self.max_calls:
             raise RefusedRequest(

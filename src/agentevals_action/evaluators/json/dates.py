@@ -26,7 +26,7 @@ _MAX_LENGTH = 100  # characters of a text that can be a date
 @lru_cache(maxsize=512)
 def read_format(text: str) -> str:
     """A format of dates in the syntax of `strptime` (`%d.%m.%Y`), in which it may be written, or
-    as `DD.MM.YYYY`; ValueError if it is not one of a day."""
+    as `DD.MM.YYYY`; ValueError if it lacks the year, the month or the day."""
     form = re.sub("|".join(_PARTS), lambda part: _PARTS[part[0]], text)
     with suppress(ValueError, re.error):
         if datetime.strptime(_SAMPLE.strftime(form), form).date() == _SAMPLE.date():
@@ -51,11 +51,11 @@ def read_dates(text: str, formats: Sequence[str] = ()) -> tuple[datetime, ...]:
             return (_in_zone(datetime.strptime(text, read_format(form).replace(",", " "))),)
     with suppress(ValueError):
         return (_in_zone(datetime.fromisoformat(text)),)
-    found: dict[datetime, None] = {}
+    instants: dict[datetime, None] = {}
     for form in () if formats else _FORMS:
         with suppress(ValueError):
-            found[_in_zone(datetime.strptime(text, form))] = None
-    return tuple(found)
+            instants[_in_zone(datetime.strptime(text, form))] = None
+    return tuple(instants)
 
 
 def _in_zone(instant: datetime) -> datetime:

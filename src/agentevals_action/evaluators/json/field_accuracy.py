@@ -36,7 +36,7 @@ Match = Literal["exact", "contains", "regex", "numeric_tolerance", "date"]
 Aggregation = Literal["weighted_average", "minimum", "all_or_nothing"]
 
 _FENCE = re.compile(r"^[ \t]*```([^\n`]*)$\n?", re.MULTILINE)
-#: Half of the ninth decimal. To round a number of over 19 digits to it is not possible.
+#: Half of the ninth decimal. A number of over 19 digits cannot be rounded to nine decimals.
 _ROUNDING = Decimal("5e-10")
 
 #: The match for which a field has an effect.
@@ -129,9 +129,9 @@ def holds(comparison: Comparison, wanted: Any, given: Any) -> bool:
         case "numeric_tolerance":
             return _is_near(comparison, _number(wanted), _number(given))
         case "date":
-            found = _dates(comparison, wanted)
+            instants = _dates(comparison, wanted)
             # An ambiguous date does not match, not even itself.
-            return len(found) == 1 and found == _dates(comparison, given)
+            return len(instants) == 1 and instants == _dates(comparison, given)
     return equal(wanted, given)
 
 
@@ -177,8 +177,8 @@ def expected_problem(comparison: Comparison, expected: Any) -> str:
                 return f"cannot be compared: {error}; correct the expression in `expected_output`"
         case "numeric_tolerance" if _number(wanted) is None:
             problem = "is not a valid number; write a number there"
-        case "date" if len(found := _dates(comparison, wanted)) != 1:
-            problem = "may mean two dates" if found else "is not a valid date"
+        case "date" if len(instants := _dates(comparison, wanted)) != 1:
+            problem = "may mean two dates" if instants else "is not a valid date"
             problem += "; write it as YYYY-MM-DD, or add its format to `formats`"
     return problem and f"is {describe_json(wanted)} in `expected_output`, which {problem}"
 
@@ -216,7 +216,8 @@ def score_fields(
         answer = MISSING
         problems = [f"the output has no JSON that can be read: {error}"]
     fields = [
-        (each, look_up(expected, each.steps), look_up(answer, each.steps)) for each in comparisons
+        (comparison, look_up(expected, comparison.steps), look_up(answer, comparison.steps))
+        for comparison in comparisons
     ]
     scores = [float(field[-1] is not MISSING and holds(*field)) for field in fields]
     texts = [(_explain(*field, score), score) for field, score in zip(fields, scores, strict=True)]
@@ -226,7 +227,7 @@ def score_fields(
         hits=tuple(text for text, score in texts if score),
         misses=(*problems, *(text for text, score in texts if not score)),
         details={
-            "fields": {each.path: score for each, score in zip(comparisons, scores, strict=True)}
+            "fields": {field[0].path: score for field, score in zip(fields, scores, strict=True)}
         },
     )
 
@@ -245,8 +246,8 @@ def read_data(text: str, comparisons: Sequence[Comparison]) -> Any:
     """The JSON in a text: the complete text, or the last object in it that has one of the fields,
     in code fences and prose or without.
 
-    If the fields are those of a list, the last list in code fences. UnreadableReply if there is
-    none."""
+    If all paths begin with a position, the last list in code fences. UnreadableReply if there is
+    no such JSON."""
     firsts = dict.fromkeys(comparison.steps[0] for comparison in comparisons)
     is_list = all(first.isdigit() for first in firsts)
     for candidate in (text, *reversed([*_find_fenced(text)] if is_list else [])):

@@ -30,7 +30,7 @@ from agentevals_action.validation.json_values import (
     refuse_constant,
 )
 
-#: Keywords whose message names the properties; of others, the value of the keyword is shown.
+#: Keywords whose message names the properties; for the other keywords, their value is shown.
 _PROPERTY_KEYWORDS = frozenset({
     "required", "additionalProperties", "unevaluatedProperties", "dependentRequired",
     "dependencies",
@@ -88,7 +88,7 @@ class IsJson(Evaluator):
         return self
 
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:
-        """The schema's file, if it is one."""
+        """The file of the schema, if the field is a path."""
         return (NamedFile(folder.relative(self._file), "JSON schema"),) if self._file else ()
 
     async def evaluate(self, case: Case) -> Score:

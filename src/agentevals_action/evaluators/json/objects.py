@@ -15,7 +15,7 @@ from agentevals_action.validation.json_values import (
 )
 
 # A brace that starts an object: a quoted or bare key or the end follows. `{x}` in prose does not.
-# Only one with `json` can be JSON.
+# Only a match with the group `json` can be JSON.
 _START = re.compile(r"""\{(?=\s*(?:(?P<json>["}])|'|\w+["']?\s*:|\Z))""")
 
 # Text around an object that is part of a larger one (`"details": {…}`, `[{…}`, `{…}, {…}`), which
@@ -43,9 +43,9 @@ def find_objects(text: str, keys: Collection[str]) -> Sequence[Mapping[str, Any]
     around them are ignored.
 
     UnreadableReply if there is none, or if a broken object follows the last. An object inside a
-    broken one (`{"score": 0.1, "details": {"score": 1}, …`) does not count. AttemptError if the
-    broken ones take too long."""
-    found: list[Mapping[str, Any]] = []
+    broken object (`{"score": 0.1, "details": {"score": 1}, …`) does not count. AttemptError if the
+    broken objects take too long."""
+    objects: list[Mapping[str, Any]] = []
     problem, read = "", 0
     begin = _START.search(text)
     while begin:
@@ -67,15 +67,15 @@ def find_objects(text: str, keys: Collection[str]) -> Sequence[Mapping[str, Any]
             end, problem = start + 1, getattr(error, "msg", str(error))
         else:
             if value.keys() & set(keys):
-                found.append(_clean(value))
+                objects.append(_clean(value))
                 problem = ""
         begin = _START.search(text, end)
     if problem:
         raise UnreadableReply(f"the JSON object is broken ({problem})")
-    if not found:
+    if not objects:
         named = " or ".join(f"`{key}`" for key in keys)
         raise UnreadableReply(f"there is no JSON object with {named}")
-    return found
+    return objects
 
 
 def _check_alone(text: str, start: int, end: int) -> None:

@@ -30,9 +30,9 @@ class LlmJudge(VotingEvaluator):
         """The judge's score; AttemptError if its reply has none."""
         rubrics = [
             criterion.model_dump()
-            for own in case.evaluators
-            if own.origin == "rubrics" and isinstance(own, Rubric)
-            for criterion in own.rubrics
+            for evaluator in case.evaluators
+            if evaluator.origin == "rubrics" and isinstance(evaluator, Rubric)
+            for criterion in evaluator.rubrics
         ]
         pictures, _ = find_produced_files(case)
         variables = prompt_variables(case, rubrics)

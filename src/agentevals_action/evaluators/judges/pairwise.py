@@ -56,13 +56,13 @@ class Pairwise(PromptedEvaluator):
         return (Mismatch(None, problem, "write `criteria` in it, or in the test"),)
 
     def reads_criteria(self) -> bool:
-        """Whether those of the test are in its prompt."""
+        """Whether the criteria of the test are in its prompt."""
         return self.criteria is None and super().reads_criteria()
 
     async def evaluate(self, case: Case) -> Score:
-        """1 if head's answer is much better in both orders, 0 if base's is, 0.5 for a tie: all
-        else. The results inside it are those of the two orders, none if the judge would see two
-        equal answers. AttemptError if there is no answer of base, or a reply cannot be read."""
+        """1 if head's answer is much better in both orders, 0 if base's is, else 0.5, a tie. Its
+        children are the results of the two orders; there are none if both prompts are equal.
+        AttemptError if there is no answer of base, or a reply cannot be read."""
         if case.rival is None:
             raise AttemptError("evaluator", "there is no other answer to compare with")
         shared = prompt_variables(case)
@@ -77,14 +77,14 @@ class Pairwise(PromptedEvaluator):
             await ask_judge(case.ask, self, prompt, _FORM, ("better",), read_reply)
             for prompt in prompts
         ]
-        of_head = {"A is head": first.value or 0.0, "A is base": 1 - (second.value or 0.0)}
+        head_scores = {"A is head": first.value or 0.0, "A is base": 1 - (second.value or 0.0)}
         orders = tuple(
             EvaluatorResult(name=name, type=self.type, score=score, reasoning=reply.reasoning)
-            for (name, score), reply in zip(of_head.items(), (first, second), strict=True)
+            for (name, score), reply in zip(head_scores.items(), (first, second), strict=True)
         )
-        scores = {*of_head.values()}
-        decisive = scores.pop() if scores in ({1.0}, {0.0}) else 0.5
-        return Score(decisive, children=orders, models=(*first.models, *second.models))
+        scores = {*head_scores.values()}
+        value = scores.pop() if scores in ({1.0}, {0.0}) else 0.5
+        return Score(value, children=orders, models=(*first.models, *second.models))
 
 
 class PairReply(JudgeReplyModel):

@@ -40,16 +40,16 @@ _VARIABLES: Mapping[str, Callable[[Case], Any]] = {
     "tool_calls": lambda case: [wire_tool_call(call) for call in case.trace.tool_calls or ()],
     "file_changes": lambda case: case.file_changes or "",
 }
-#: Those that have what the agent did.
+#: The variables that have what the agent did.
 OF_AGENT = frozenset({"answer", "output", "output_messages", "tool_calls", "file_changes"})
-#: Those that have what is asked, and what makes an answer good.
+#: The variables that have what is asked, and what makes an answer good.
 OF_TEST = frozenset(_VARIABLES) - OF_AGENT
 
 
 class PromptedEvaluator(Evaluator):
     """An evaluator that asks a judge, with the packaged prompt `template` or the suite's. Its
-    prompt reads variables of the test, and one or more of each set in `of_agent`. The field `asks`
-    has what the judge is asked; one of a single test is no part of how it judges."""
+    prompt reads variables of the test, and one or more of each set in `of_agent`. `asks` names the
+    field with what the judge is asked: at a single test, it is no part of how the judge judges."""
 
     template: ClassVar[str]
     asks: ClassVar[str] = ""
@@ -95,7 +95,7 @@ class PromptedEvaluator(Evaluator):
         return self
 
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:
-        """The prompt's file, if it is one."""
+        """The file of the prompt, if the field is a path."""
         return (NamedFile(folder.relative(self._file), "prompt"),) if self._file else ()
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
@@ -106,7 +106,7 @@ class PromptedEvaluator(Evaluator):
         return (*super().warnings(), ("max_steps", problem, "remove it"))
 
     def reads_criteria(self) -> bool:
-        """Whether its prompt has them; the packaged ones have."""
+        """Whether its prompt has the criteria; the packaged prompts have."""
         text = self._text
         return text is None or "criteria" in templating.unknown_variables(text, frozenset())
 
@@ -164,8 +164,8 @@ def _read_prompt(
     variables = OF_TEST.union(*of_agent)
     for name in templating.unknown_variables(text, variables):
         meant = nearest(name, variables)
-        known = f"known are {', '.join(sorted(variables))}"
-        advice = f"did you mean {{{{{meant}}}}}?" if meant else known
+        choices = f"known are {', '.join(sorted(variables))}"
+        advice = f"did you mean {{{{{meant}}}}}?" if meant else choices
         raise ValueError(f"the prompt has the unknown variable {{{{{name}}}}}; {advice}")
     used = templating.unknown_variables(text, frozenset())
     if missing := [f"{{{{{min(names)}}}}}" for names in of_agent if names.isdisjoint(used)]:

@@ -41,8 +41,8 @@ async def ask_judge(
     number: int = 0,
 ) -> Score:
     """Sends a prompt, with pictures, as the only user message and reads the last JSON object with
-    one of the keys in the reply, for the judgement of this number. The score has the name of the
-    model.
+    one of the keys in the reply. `number` is that of the judgement, from 0. The score has the name
+    of the model.
 
     If `read` raises UnreadableReply, the judge is asked once more, with `form` as the description
     of the reply, which must not be valid JSON. AttemptError of kind `judge` if the second reply

@@ -97,12 +97,12 @@ def _read_ranges(value: Any) -> Any:
 
 def _check_ranges(ranges: tuple[ScoreRange, ...]) -> tuple[ScoreRange, ...]:
     """The ranges in their order; ValueError if two have the same score."""
-    ends = (item.score_range for item in ranges)
+    ends = (entry.score_range for entry in ranges)
     counts = Counter(score for low, high in ends for score in range(low, high + 1))
     score, count = counts.most_common(1)[0]
     if count > 1:
         raise ValueError(f"it describes {score} twice; describe each score once")
-    return tuple(sorted(ranges, key=lambda item: item.score_range))
+    return tuple(sorted(ranges, key=lambda entry: entry.score_range))
 
 
 class Criterion(FileModel):
@@ -149,9 +149,9 @@ class Criterion(FileModel):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        made = super().__get_pydantic_json_schema__(schema, handler)
-        made["allOf"][0]["anyOf"].append({"required": ["id", "score_ranges"]})
-        return made
+        json_schema = super().__get_pydantic_json_schema__(schema, handler)
+        json_schema["allOf"][0]["anyOf"].append({"required": ["id", "score_ranges"]})
+        return json_schema
 
     @model_validator(mode="wrap")
     @classmethod
@@ -250,8 +250,8 @@ class Rubric(VotingEvaluator):
     )
 
     async def evaluate(self, case: Case) -> Score:
-        """The weighted mean of the criteria; AttemptError if the judge's reply lacks one. Criteria
-        about a file that the judge cannot see are not scored."""
+        """The weighted mean of the criteria; AttemptError if the judge's reply lacks a criterion.
+        Criteria about a file that the judge cannot see are not scored."""
         pictures, unseen = find_produced_files(case)
         variables = prompt_variables(case, [criterion.model_dump() for criterion in self.rubrics])
         prompt = self.compose({**variables, "unseen_files": unseen}, _FORM)
@@ -271,28 +271,28 @@ class Rubric(VotingEvaluator):
             for check in judgement.details["checks"]:
                 by_id.setdefault(check["id"], []).append(check)
         scored, reasons = [], []
-        for each in self.rubrics:
-            if checks := by_id.get(each.name):
+        for criterion in self.rubrics:
+            if checks := by_id.get(criterion.name):
                 scores = [check["score"] for check in checks]
-                value, median = self.aggregate_scores(scores, each.is_hit)
-                scored.append((each, value, checks[median]["reasoning"]))
-                met = sum(map(each.is_hit, scores))
+                value, median = self.aggregate_scores(scores, criterion.is_hit)
+                scored.append((criterion, value, checks[median]["reasoning"]))
+                met = sum(map(criterion.is_hit, scores))
                 if 0 < met < len(checks):
-                    reasons.append(f"{each.name}: met in {met} of {len(checks)}.")
+                    reasons.append(f"{criterion.name}: met in {met} of {len(checks)}.")
         _, median = self.aggregate_scores(list_values(judgements), self.is_good)
         reasons.append(judgements[median].reasoning)
         return replace(_score_checks(scored), reasoning=" ".join(filter(None, reasons)))
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
-        """Those of every prompt, and thresholds of criteria that are not gates."""
+        """The warnings of every prompt, and thresholds of criteria that are not gates."""
         names = ", ".join(
             criterion.name
             for criterion in self.rubrics
             if criterion.min_score is not None and not criterion.is_gate
         )
         problem = f"has a `min_score` without `required` ({names}), which has no effect"
-        own = [("rubrics", problem, "add `required: true`")] if names else []
-        return (*super().warnings(), *own)
+        threshold_warnings = [("rubrics", problem, "add `required: true`")] if names else []
+        return (*super().warnings(), *threshold_warnings)
 
     def inner_gates(self) -> Sequence[tuple[str, Location | None]]:
         """The required criteria, by id."""
@@ -337,44 +337,44 @@ def read_checks(
         raise UnreadableReply("`checks` has a criterion twice")
     if missing := [criterion.name for criterion in criteria if criterion.name not in checks]:
         raise UnreadableReply(f"`checks` lacks {', '.join(missing)}")
+    opinions = [(criterion, checks[criterion.name]) for criterion in criteria]
     asked = [
-        each
-        for each in criteria
-        if each.is_gate or not may_skip or not _is_skipped(checks[each.name])
+        (criterion, opinion)
+        for criterion, opinion in opinions
+        if criterion.is_gate or not may_skip or (opinion.satisfied, opinion.score) != (None, None)
     ]
     if not asked:
         raise AttemptError("judge", "the judge sees no file that the criteria are about")
     scored = [
-        (each, _read_check(checks[each.name], each), checks[each.name].reasoning or "")
-        for each in asked
+        (criterion, _read_check(opinion, criterion), opinion.reasoning or "")
+        for criterion, opinion in asked
     ]
     return replace(_score_checks(scored), reasoning=reply.overall_reasoning or "")
 
 
 def _score_checks(scored: Sequence[tuple[Criterion, float, str]]) -> Score:
     """The score of criteria, each with its score (0-1) and the reason."""
+    texts = [(criterion.describe(score), criterion.is_hit(score)) for criterion, score, _ in scored]
     return Score(
-        value=weighted_mean([(score, each.weight) for each, score, _ in scored]),
-        gates_failed=tuple(each.name for each, score, _ in scored if not each.holds(score)),
-        hits=tuple(each.describe(score) for each, score, _ in scored if each.is_hit(score)),
-        misses=tuple(each.describe(score) for each, score, _ in scored if not each.is_hit(score)),
+        value=weighted_mean([(score, criterion.weight) for criterion, score, _ in scored]),
+        gates_failed=tuple(
+            criterion.name for criterion, score, _ in scored if not criterion.holds(score)
+        ),
+        hits=tuple(text for text, is_hit in texts if is_hit),
+        misses=tuple(text for text, is_hit in texts if not is_hit),
         details={
             "checks": [
-                {"id": each.name, "score": score, "reasoning": reasoning}
-                for each, score, reasoning in scored
+                {"id": criterion.name, "score": score, "reasoning": reasoning}
+                for criterion, score, reasoning in scored
             ]
         },
     )
 
 
-def _is_skipped(reply: Opinion) -> bool:
-    return reply.satisfied is None and reply.score is None
-
-
-def _read_check(reply: Opinion, criterion: Criterion) -> float:
+def _read_check(opinion: Opinion, criterion: Criterion) -> float:
     try:
         if criterion.score_ranges:
-            return validate_reply(_Points, {"score": reply.score}).score / 10
-        return float(validate_reply(_Satisfied, {"satisfied": reply.satisfied}).satisfied)
+            return validate_reply(_Points, {"score": opinion.score}).score / 10
+        return float(validate_reply(_Satisfied, {"satisfied": opinion.satisfied}).satisfied)
     except UnreadableReply as error:
         raise UnreadableReply(f"the check of {criterion.name}: {error}") from None

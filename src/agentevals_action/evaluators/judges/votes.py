@@ -57,22 +57,22 @@ class VotingEvaluator(PromptedEvaluator):
         return self.targets or super().judge_names()
 
     async def vote(self, judge: Callable[[int], Awaitable[Score]]) -> Score:
-        """The score of all judgements; `judge` makes the one with a number. AttemptError if one
-        could not be made: it might have decided. It says how they differ, as a miss if some pass
-        and others do not."""
+        """The score of all judgements; `judge` makes the judgement of a number. AttemptError if one
+        could not be made: it might have decided. The reasoning says how many judgements pass; this
+        is a miss, too, if others do not."""
         judges = self.targets or ("",)
         numbers = range(self.samples * len(judges))
         if len(numbers) == 1:
             return await judge(0)
         # All of them end, so that all costs are known.
         ended = await asyncio.gather(*map(judge, numbers), return_exceptions=True)
-        if errors := [each for each in ended if isinstance(each, BaseException)]:
+        if errors := [result for result in ended if isinstance(result, BaseException)]:
             raise errors[0]
-        judgements = [each for each in ended if isinstance(each, Score)]
+        judgements = [result for result in ended if isinstance(result, Score)]
         score, values = self.combine(judgements), list_values(judgements)
         passed = sum(
-            self.is_good(value) and not each.gates_failed
-            for value, each in zip(values, judgements, strict=True)
+            self.is_good(value) and not judgement.gates_failed
+            for value, judgement in zip(values, judgements, strict=True)
         )
         sentence = f"{passed} of {len(numbers)} judgements pass"
         listed = ", ".join(
@@ -84,7 +84,7 @@ class VotingEvaluator(PromptedEvaluator):
             misses=(*score.misses, *([sentence] if 0 < passed < len(numbers) else [])),
             reasoning=f"{sentence} ({listed}). {score.reasoning}".rstrip(),
             details={**score.details, "judgements": values},
-            models=tuple(model for each in judgements for model in each.models),
+            models=tuple(model for judgement in judgements for model in judgement.models),
         )
 
     @abstractmethod
@@ -94,8 +94,8 @@ class VotingEvaluator(PromptedEvaluator):
     def aggregate_scores(
         self, scores: Sequence[float], is_good: Callable[[float], bool]
     ) -> tuple[float, int]:
-        """One score of several (0-1), and the place of their median. Of an even number, the median
-        is the lower one in the middle: a tie does not pass. So the majority is good if it is."""
+        """One score of several (0-1), and the index of their median. Of an even number, the median
+        is the lower middle one: a tie does not pass. So the majority passes if the median does."""
         median = median_low(scores)
         score = float(is_good(median)) if self.aggregate == "majority" else median
         return score, scores.index(median)
@@ -106,5 +106,5 @@ class VotingEvaluator(PromptedEvaluator):
 
 
 def list_values(judgements: Sequence[Score]) -> Sequence[float]:
-    """The scores of judgements. Each has one: otherwise it ended in an error."""
+    """The scores of judgements. A judgement without a score has ended in an error."""
     return [judgement.value or 0.0 for judgement in judgements]

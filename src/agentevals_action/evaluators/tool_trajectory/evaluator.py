@@ -72,7 +72,7 @@ class ToolTrajectory(Evaluator):
     @classmethod
     def _check_names(cls, value: ArgsMatch | None, info: ValidationInfo) -> ArgsMatch | None:
         expected = info.data.get("expected") or ()
-        check_argument_names(value, [each.args for each in expected if isinstance(each.args, dict)])
+        check_argument_names(value, [call.args for call in expected if isinstance(call.args, dict)])
         return value
 
     @model_validator(mode="after")
@@ -84,12 +84,12 @@ class ToolTrajectory(Evaluator):
         return self
 
     def expected_tools(self) -> Collection[str]:
-        """Those of the expected calls, and of the minimums."""
-        return {*(item.tool for item in self.expected or ()), *(self.minimums or ())}
+        """The tools of the expected calls, and of the minimums."""
+        return {*(call.tool for call in self.expected or ()), *(self.minimums or ())}
 
     async def evaluate(self, case: Case) -> Score:
         """The satisfied share, by the mode; AttemptError for too many calls."""
-        expected = tuple(item.or_else(self.args_match) for item in self.expected or ())
+        expected = tuple(call.or_else(self.args_match) for call in self.expected or ())
         plan = ExpectedCalls(self.mode, expected, self.minimums or {})
         trace = case.trace
         # A thread: many calls must not block the other tests.

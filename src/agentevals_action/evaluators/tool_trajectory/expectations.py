@@ -60,7 +60,7 @@ class Expectation(FileModel):
         return value
 
     def or_else(self, args_match: ArgsMatch | None) -> "Expectation":
-        """The same with this comparison of arguments, unless it has its own."""
+        """The expected call with this comparison of arguments, unless it has its own."""
         return self if self.args_match else self.model_copy(update={"args_match": args_match})
 
     def describe(self) -> str:
@@ -77,8 +77,8 @@ class Expectation(FileModel):
         """The compared arguments that differ, by name, as given and as expected (MISSING: on one
         side only); None if the call's arguments have no names.
 
-        Of a list of arguments, those are compared that are expected. A call without arguments has
-        `{}`."""
+        Of a list in `args_match`, the arguments that are expected are compared. A call without
+        arguments has `{}`."""
         how, args = self.args_match or "superset", self.args
         given = {} if call.arguments is None else call.arguments
         if args == "any" or how == "ignore":

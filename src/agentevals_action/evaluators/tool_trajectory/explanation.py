@@ -14,12 +14,12 @@ from agentevals_action.validation.json_values import MISSING, describe_json
 _MOST_COMPARED = 100
 
 
-def not_called(item: Expectation, left: Iterable[ToolCall], made: str) -> str:
+def not_called(expected: Expectation, left: Iterable[ToolCall], summary: str) -> str:
     """The sentence about an expected call that was not made. `left` are the calls that
-    satisfy nothing, `made` describes all calls."""
-    if difference := _difference(item, left):
-        return f"called {quoted(item.tool)} {difference}"
-    return f"did not call {item.describe()}; {made}"
+    satisfy nothing, `summary` describes all calls."""
+    if difference := _difference(expected, left):
+        return f"called {quoted(expected.tool)} {difference}"
+    return f"did not call {expected.describe()}; {summary}"
 
 
 def describe_calls(calls: Iterable[ToolCall]) -> str:
@@ -36,46 +36,46 @@ def counted(tool: str, count: int, least: int, refused: int) -> str:
     return f"called {quoted(tool)} {times(count)}, {relation} {least} asked{more}"
 
 
-def duration(item: Expectation, call: ToolCall | None) -> str:
+def duration(expected: Expectation, call: ToolCall | None) -> str:
     """The sentence about the duration limit of an expected call, which was made or not."""
-    tool, most = quoted(item.tool), amount(item.max_duration_ms or 0, "ms")
+    tool, most = quoted(expected.tool), amount(expected.max_duration_ms or 0, "ms")
     if call is None:
         return f"no such call of {tool} took at most {most}"
     if call.duration_ms is None:
         return f"how long {tool} took is unknown, so its limit of {most} is not checked"
-    relation = "which exceeds" if item.is_late(call) else "within"
+    relation = "which exceeds" if expected.is_late(call) else "within"
     return f"{tool} took {amount(call.duration_ms, 'ms')}, {relation} the limit of {most}"
 
 
-def at_position(number: int, item: Expectation, call: ToolCall | None) -> str:
+def at_position(number: int, expected: Expectation, call: ToolCall | None) -> str:
     """The sentence about the call at a position, counted from 1."""
     if call is None:
-        text = f"is missing, expected {item.describe()}"
-    elif item.fits(call):
-        text = f"is {item.describe()}"
-    elif difference := _difference(item, [call]):
-        text = f"is {quoted(item.tool)} {difference}"
+        text = f"is missing, expected {expected.describe()}"
+    elif expected.fits(call):
+        text = f"is {expected.describe()}"
+    elif difference := _difference(expected, [call]):
+        text = f"is {quoted(expected.tool)} {difference}"
     else:
         refused = " (refused)" if call.refused else ""
-        text = f"is {quoted(call.name)}{refused}, expected {item.describe()}"
+        text = f"is {quoted(call.name)}{refused}, expected {expected.describe()}"
     return f"call {number} {text}"
 
 
 def not_allowed(tool: str, expected: Iterable[Expectation], calls: Sequence[ToolCall]) -> str:
     """The sentence about calls of a tool that are not allowed."""
-    difference = next(filter(None, (_difference(item, calls) for item in expected)), "")
+    difference = next(filter(None, (_difference(wanted, calls) for wanted in expected)), "")
     why = "is allowed with other arguments only" if difference else "is not allowed"
     given = f"with {describe_json(calls[0].arguments)}" if calls[0].arguments else ""
     details = ", ".join(filter(None, [f"called {times(len(calls))}", difference or given]))
     return f"{quoted(tool)} {why} ({details})"
 
 
-def _difference(item: Expectation, calls: Iterable[ToolCall]) -> str:
-    """How the arguments of the most similar call of the expected tool differ: those given, and
-    those expected, without what is the same. Empty if the tool was called with these alone."""
-    made = (call for call in calls if call.name == item.tool and not call.refused)
-    near = itertools.islice(made, _MOST_COMPARED)
-    found = [(values, call) for call in near if (values := item.compare(call)) != {}]
+def _difference(expected: Expectation, calls: Iterable[ToolCall]) -> str:
+    """How the arguments of the most similar call of the expected tool differ: the given and the
+    expected arguments without equal ones. Empty if no call has other arguments."""
+    same_tool = (call for call in calls if call.name == expected.tool and not call.refused)
+    near = itertools.islice(same_tool, _MOST_COMPARED)
+    found = [(values, call) for call in near if (values := expected.compare(call)) != {}]
     if not found:
         return ""
     values, call = min(found, key=lambda pair: math.inf if pair[0] is None else len(pair[0]))
@@ -84,7 +84,7 @@ def _difference(item: Expectation, calls: Iterable[ToolCall]) -> str:
         {name: both[side] for name, both in pairs if both[side] is not MISSING} for side in (0, 1)
     )
     shown = describe_json(given or call.arguments or {})
-    return f"with {shown}, expected {describe_json(wanted or item.args)}"
+    return f"with {shown}, expected {describe_json(wanted or expected.args)}"
 
 
 def name_call(call: ToolCall) -> str:

@@ -20,7 +20,7 @@ from agentevals_action.model.result import Score
 #: For each expected call the index of the call that satisfies it, or None.
 Pairs = list[int | None]
 Calls = Sequence[ToolCall]
-#: For each expected call the indices of the calls that are this one.
+#: For each expected call the indices of the calls that satisfy it.
 Fitting = Sequence[set[int]]
 #: Pairs of an expected call and a call that are compared for one answer.
 MAX_PAIRS = 1_000_000
@@ -33,11 +33,11 @@ def score_calls(
     hidden: Collection[str] = (),
     seen: Calls = (),
 ) -> Score:
-    """The score of the calls by the plan's mode. A refused call is none of those expected. Unknown
-    calls are misses: all (None), unless those that are `seen` are all that is asked for, or those
-    of tools in `hidden`, if they are asked for, or if `subset` may not allow them. They are part of
-    the calls that are shown. AttemptError for more than `MAX_PAIRS`."""
-    asked = {item.tool for item in plan.expected} | plan.minimums.keys()
+    """The score of the calls by the plan's mode; a refused call satisfies nothing. `calls` is None
+    if not all are known: then the calls in `seen` count. The calls of tools in `hidden` are
+    unknown. A requirement is a miss if an unknown call may decide it. AttemptError for more than
+    `MAX_PAIRS`."""
+    asked = {wanted.tool for wanted in plan.expected} | plan.minimums.keys()
     unknown = asked if calls is None else asked.intersection(hidden)
     score = _score(plan, seen if calls is None else calls)
     if calls is None or (unknown and plan.mode != "subset"):
@@ -45,7 +45,7 @@ def score_calls(
         if plan.mode in _CHANGED_BY_MORE:
             return _unknown(plan, unknown, reason)
         return _unknown(plan, unknown, reason, score.hits) if score.misses else score
-    allowed = {item.tool for item in plan.expected if item.args == "any"}
+    allowed = {wanted.tool for wanted in plan.expected if wanted.args == "any"}
     others = [tool for tool in hidden if tool not in allowed]
     if plan.mode == "subset" and calls and others and not score.misses:
         text = f"unknown whether it was called, {_NOT_SHOWN}; allow it, too"
@@ -58,9 +58,9 @@ def _unknown(
     plan: ExpectedCalls, tools: Collection[str], reason: str, hits: tuple[str, ...] = ()
 ) -> Score:
     """0 with a miss for each requirement on these tools, except those that are hits."""
-    items = Counter(item.describe() for item in plan.expected if item.tool in tools)
+    items = Counter(wanted.describe() for wanted in plan.expected if wanted.tool in tools)
     items -= Counter(hit.removeprefix("called ") for hit in hits)
-    texts = [f"{item}: unknown whether it was called" for item in items.elements()]
+    texts = [f"{wanted}: unknown whether it was called" for wanted in items.elements()]
     counted = [quoted(tool) for tool in plan.minimums if tool in tools]
     texts += [f"{tool}: unknown how often it was called" for tool in counted]
     misses = tuple(f"{text}, {reason}" for text in texts or ["unknown which tools were called"])
@@ -88,11 +88,11 @@ def _score(plan: ExpectedCalls, calls: Calls) -> Score:
         )
     requirements = [*_MODES[plan.mode](plan, calls)]
     hits, misses, warnings = (
-        tuple(each.text for each in requirements if each.holds is holds)
+        tuple(requirement.text for requirement in requirements if requirement.holds is holds)
         for holds in (True, False, None)
     )
-    asked = sum(each.count for each in requirements if each.holds is not None)
-    satisfied = sum(each.count for each in requirements if each.holds)
+    asked = sum(requirement.count for requirement in requirements if requirement.holds is not None)
+    satisfied = sum(requirement.count for requirement in requirements if requirement.holds)
     return Score(
         value=satisfied / asked if asked else 1.0,
         hits=hits,
@@ -105,18 +105,18 @@ def _score(plan: ExpectedCalls, calls: Calls) -> Score:
 def _any_order(plan: ExpectedCalls, calls: Calls) -> Iterator[Requirement]:
     fitting = find_fitting(plan.expected, calls)
     yield from _each_called(plan.expected, calls, assign(plan.expected, calls, fitting))
-    made = Counter(call.name for call in calls if not call.refused)
+    counts = Counter(call.name for call in calls if not call.refused)
     refused = Counter(call.name for call in calls if call.refused)
     for tool, least in plan.minimums.items():
-        text = explanation.counted(tool, made[tool], least, refused[tool])
-        yield Requirement(made[tool] >= least, text)
+        text = explanation.counted(tool, counts[tool], least, refused[tool])
+        yield Requirement(counts[tool] >= least, text)
 
 
 def _in_order(plan: ExpectedCalls, calls: Calls) -> Iterator[Requirement]:
     fitting = find_fitting(plan.expected, calls)
     pairs = align(plan.expected, calls, fitting)
     if None in pairs and None not in assign(plan.expected, calls, fitting):
-        order = ", ".join(quoted(item.tool) for item in plan.expected)
+        order = ", ".join(quoted(wanted.tool) for wanted in plan.expected)
         miss = f"all the expected tools were called, but not in the order {order}"
         yield Requirement(False, f"{miss}; {explanation.describe_calls(calls)}")
     else:
@@ -127,23 +127,23 @@ def _each_called(
     expected: Sequence[Expectation], calls: Calls, pairs: Pairs
 ) -> Iterator[Requirement]:
     """The requirements of the expected calls, with the calls that satisfy them."""
-    made = explanation.describe_calls(calls)
+    summary = explanation.describe_calls(calls)
     left = [calls[index] for index in sorted({*range(len(calls))}.difference(pairs))]
-    for item, index in zip(expected, pairs, strict=True):
+    for wanted, index in zip(expected, pairs, strict=True):
         if index is None:
-            yield Requirement(False, explanation.not_called(item, left, made))
+            yield Requirement(False, explanation.not_called(wanted, left, summary))
         else:
-            yield Requirement(True, f"called {item.describe()}")
-        yield from _in_time(item, None if index is None else calls[index])
+            yield Requirement(True, f"called {wanted.describe()}")
+        yield from _in_time(wanted, None if index is None else calls[index])
 
 
 def _exact(plan: ExpectedCalls, calls: Calls) -> Iterator[Requirement]:
     expected = plan.expected
-    for index, item in enumerate(expected):
+    for index, wanted in enumerate(expected):
         call = calls[index] if index < len(calls) else None
-        fits = call is not None and item.fits(call)
-        yield Requirement(fits, explanation.at_position(index + 1, item, call))
-        yield from _in_time(item, call if fits else None)
+        fits = call is not None and wanted.fits(call)
+        yield Requirement(fits, explanation.at_position(index + 1, wanted, call))
+        yield from _in_time(wanted, call if fits else None)
     if more := calls[len(expected) :]:
         names = quoted(", ".join(dict.fromkeys(map(explanation.name_call, more))))
         yield Requirement(False, f"{len(more)} more calls than expected: {names}", len(more))
@@ -155,30 +155,30 @@ def _subset(plan: ExpectedCalls, calls: Calls) -> Iterator[Requirement]:
     expected = plan.expected
     allowed, others = Counter[str](), dict[str, list[ToolCall]]()
     for call in calls:
-        items = [item for item in expected if item.fits(call)]
-        if items:
+        fitting = [wanted for wanted in expected if wanted.fits(call)]
+        if fitting:
             allowed[call.name] += 1
-            # If several items allow a call, a limit that it keeps counts.
-            in_time = [item for item in items if not item.is_late(call)]
-            yield from _in_time((in_time or items)[0], call)
+            # If several expectations allow a call, a limit that the call keeps counts.
+            in_time = [wanted for wanted in fitting if not wanted.is_late(call)]
+            yield from _in_time((in_time or fitting)[0], call)
         elif not call.refused:
             others.setdefault(call.name, []).append(call)
     for tool, count in allowed.items():
         yield Requirement(True, f"{quoted(tool)} is allowed (called {times(count)})", count)
-    for tool, made in others.items():
-        yield Requirement(False, explanation.not_allowed(tool, expected, made), len(made))
+    for tool, of_tool in others.items():
+        yield Requirement(False, explanation.not_allowed(tool, expected, of_tool), len(of_tool))
     for tool, count in Counter(call.name for call in calls if call.refused).items():
         yield Requirement(False, f"{quoted(tool)} was refused ({times(count)})", count)
     if not calls:
         yield Requirement(True, "called no tool, so none that is not allowed", 0)
 
 
-def _in_time(item: Expectation, call: ToolCall | None) -> Iterator[Requirement]:
+def _in_time(wanted: Expectation, call: ToolCall | None) -> Iterator[Requirement]:
     """The requirement of a duration limit, which a call that was not made does not keep."""
-    if item.max_duration_ms is not None:
+    if wanted.max_duration_ms is not None:
         is_unknown = call is not None and call.duration_ms is None
-        holds = call is not None and not item.is_late(call)
-        yield Requirement(None if is_unknown else holds, explanation.duration(item, call))
+        holds = call is not None and not wanted.is_late(call)
+        yield Requirement(None if is_unknown else holds, explanation.duration(wanted, call))
 
 
 #: The modes in which one more call may be wrong.
@@ -193,14 +193,14 @@ _MODES: Mapping[Mode, Callable[[ExpectedCalls, Calls], Iterator[Requirement]]] =
 
 
 def find_fitting(expected: Sequence[Expectation], calls: Calls) -> Fitting:
-    """The calls that are the expected ones."""
-    return [{index for index, call in enumerate(calls) if item.fits(call)} for item in expected]
+    """For each expected call the indices of the calls that satisfy it."""
+    return [{index for index, call in enumerate(calls) if wanted.fits(call)} for wanted in expected]
 
 
 def assign(expected: Sequence[Expectation], calls: Calls, fitting: Fitting) -> Pairs:
     """Calls for as many expected calls as possible, by augmenting paths: a call that is taken
-    is free if its owner finds another. Those with a limit come last and choose calls in time
-    first."""
+    is free if its owner finds another. Expected calls with a time limit come last and choose calls
+    in time first."""
     owners: dict[int, int] = {}
     lost = set[int]()  # calls that no search frees any more
 
@@ -215,7 +215,7 @@ def assign(expected: Sequence[Expectation], calls: Calls, fitting: Fitting) -> P
         tried = set(lost)
         path, taken = [(row, candidates(row))], list[int]()
         while path:
-            index = next((each for each in path[-1][1] if each not in tried), None)
+            index = next((index for index in path[-1][1] if index not in tried), None)
             if index is None:
                 path.pop()
                 del taken[-1:]
@@ -236,7 +236,7 @@ def align(expected: Sequence[Expectation], calls: Calls, fitting: Fitting) -> Pa
     """Calls for as many expected calls as possible in their order (a longest common
     subsequence), and among these ways the one with the most calls in time."""
     rows, columns = range(len(expected)), range(len(calls))
-    # For the items and calls from each on: their pairs, those in time, and a chain of them.
+    # For the rows and columns from each on: the count of pairs and of those in time, and a chain.
     none: tuple[int, int, Any] = (0, 0, None)
     best = [none] * (len(columns) + 1)
     for row in reversed(rows):

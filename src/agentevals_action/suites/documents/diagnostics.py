@@ -17,8 +17,8 @@ class Unreadable(Exception):
 
 
 class DiagnosticCollector:
-    """Errors, each once, and warnings: one that a file repeats is kept for the first location. Both
-    are in the order of their locations."""
+    """Errors, each once, and warnings, each once for a file with its first location. Both are in
+    the order of their locations."""
 
     def __init__(self) -> None:
         self._errors: dict[Diagnostic, None] = {}
@@ -67,8 +67,8 @@ class DiagnosticCollector:
 
     def _add_warning(self, warning: Diagnostic) -> None:
         key = (warning.location.path, warning.problem)
-        known = self._warnings.get(key)
-        if known is None or warning.location < known.location:
+        previous = self._warnings.get(key)
+        if previous is None or warning.location < previous.location:
             self._warnings[key] = warning
 
 

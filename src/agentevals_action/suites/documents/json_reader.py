@@ -14,8 +14,8 @@ from agentevals_action.suites.documents.positions import Document, Positions
 from agentevals_action.suites.documents.yaml_reader import decode, read_yaml
 from agentevals_action.validation.field_errors import shorten
 
-#: What YAML has not: escapes of two halves of a character, and, as they are, ends of lines in texts
-#: and characters that cannot be printed.
+#: What JSON has and YAML has not: escapes of two halves of a character, and, not escaped, ends of
+#: lines in texts and characters that cannot be printed.
 _PAIR = re.compile(r"\\(?:u(d[89ab]\w\w\\u\w{4})|.)", re.IGNORECASE)
 _SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _ERROR = re.compile(r"(.*) at line (\d+) column (\d+)", re.DOTALL)
@@ -26,7 +26,7 @@ _ADVICE_OF_ROW = "correct the row; each row is one JSON object"
 
 
 def read_json(data: bytes, source: str) -> Document:
-    """The document of a JSON file, which the reader of YAML reads: JSON is YAML, nearly. Unreadable
+    """The document of a JSON file. The reader of YAML reads it: JSON is nearly YAML. Unreadable
     for what is not strict JSON (`NaN`, half of a surrogate pair, a repeated key), and for a key of
     more than 1,000 characters or apart from its colon."""
     text = decode(data, source)
@@ -59,10 +59,10 @@ def _check(text: str, start: Location, advice: str) -> None:
     try:
         from_json(text, allow_inf_nan=False)
     except ValueError as error:
-        found = _ERROR.fullmatch(str(error))
-        line, column = (int(found[2]), max(int(found[3]), 1)) if found else (1, 1)
+        match = _ERROR.fullmatch(str(error))
+        line, column = (int(match[2]), max(int(match[3]), 1)) if match else (1, 1)
         place = Location(start.path, start.line + line - 1, column)
-        problem = f"this is not valid JSON: {found[1] if found else error}"
+        problem = f"this is not valid JSON: {match[1] if match else error}"
         raise Unreadable(Diagnostic(place, problem, advice)) from None
 
 

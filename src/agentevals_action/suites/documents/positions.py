@@ -17,9 +17,9 @@ Parts = Mapping[str, KeyPositions] | Sequence[Position]
 class Positions:
     """The positions of the objects and lists of one file, and of their parts.
 
-    The table is by identity: an alias of YAML, and what `<<` merges, has the position where it is
-    written, and a changed copy has those of the original. What is not in the table begins at
-    `start`, as all data of a row of JSONL. `path` is the file, relative to the repository."""
+    The table is by identity: the value of an alias of YAML or of `<<` has the position where it is
+    written, and a changed copy has the positions of the original. Data that is not in the table
+    begins at `start`, as in a row of JSONL. `path` is the file, relative to the repository."""
 
     def __init__(self, path: str, start: Position = (1, 1)) -> None:
         self.path = path
@@ -38,8 +38,8 @@ class Positions:
 
     def copy(self, original: Any, changed: Any) -> None:
         """Gives a changed copy the positions of the original."""
-        if known := self._table.get(id(original)):
-            self._table[id(changed)] = (changed, *known[1:])
+        if entry := self._table.get(id(original)):
+            self._table[id(changed)] = (changed, *entry[1:])
 
     def keys(self, container: Any) -> Mapping[str, KeyPositions]:
         """The positions of the keys of an object and of their values."""
@@ -47,18 +47,18 @@ class Positions:
         return parts if isinstance(parts, Mapping) else {}
 
     def _parts(self, container: Any) -> Parts:
-        known = self._table.get(id(container))
-        return known[2] if known else {}
+        entry = self._table.get(id(container))
+        return entry[2] if entry else {}
 
     def of(self, container: Any) -> Location:
         """Where an object or a list begins."""
-        known = self._table.get(id(container))
-        return Location(self.path, *(known[1] if known else self._start))
+        entry = self._table.get(id(container))
+        return Location(self.path, *(entry[1] if entry else self._start))
 
     def key(self, container: Any, key: str) -> Location:
         """Where a key begins."""
-        found = self.keys(container).get(key)
-        return Location(self.path, found[0], found[1]) if found else self.of(container)
+        place = self.keys(container).get(key)
+        return Location(self.path, place[0], place[1]) if place else self.of(container)
 
     def value(self, container: Any, step: str | int) -> Location:
         """Where a value begins, or an item."""
@@ -67,8 +67,8 @@ class Positions:
     def _value(self, container: Any, step: str | int) -> Location | None:
         parts = self._parts(container)
         if isinstance(parts, Mapping):
-            found = parts.get(step) if isinstance(step, str) else None
-            return Location(self.path, found[2], found[3]) if found else None
+            place = parts.get(step) if isinstance(step, str) else None
+            return Location(self.path, place[2], place[3]) if place else None
         if isinstance(step, int) and step < len(parts):
             return Location(self.path, *parts[step])
         return None

@@ -221,20 +221,20 @@ class _Composer:
         items: list[Any] = []
         positions: list[Position] = []
         self.positions.add(items, position, positions)
-        made = _Value(items, 0, 1)
+        collection = _Value(items, 0, 1)
         while type(event := self._parser.get_event()) is not yaml.SequenceEndEvent:
             value = self._compose(event, depth + 1)
             items.append(value.data)
             positions.append(_position(event))
-            made.size += value.size
-            made.height = max(made.height, value.height + 1)
-        return made
+            collection.size += value.size
+            collection.height = max(collection.height, value.height + 1)
+        return collection
 
     def _mapping(self, position: Position, depth: int) -> _Value:
         data: dict[str, Any] = {}
         positions: dict[str, KeyPositions] = {}
         self.positions.add(data, position, positions)
-        made = _Value(data, 0, 1)
+        mapping = _Value(data, 0, 1)
         first: dict[str, Position] = {}
         merged: list[dict[str, Any]] = []
         while type(event := self._parser.get_event()) is not yaml.MappingEndEvent:
@@ -258,20 +258,20 @@ class _Composer:
             else:
                 data[key] = value.data
                 positions[key] = (*start, *_position(event))
-            made.size += value.size + len(key) + 8
-            made.height = max(made.height, value.height + 1)
+            mapping.size += value.size + len(key) + 8
+            mapping.height = max(mapping.height, value.height + 1)
         for source in merged:
             of_source = self.positions.keys(source)
             for key in source.keys() - data.keys():
                 data[key] = source[key]
                 positions[key] = of_source[key]
-        return made
+        return mapping
 
     def _merged(self, value: Any, position: Position) -> list[dict[str, Any]]:
         """The objects that a merge key names, the first with precedence."""
-        found = value if isinstance(value, list) else [value]
-        if all(isinstance(merged, dict) for merged in found):
-            return found
+        objects = value if isinstance(value, list) else [value]
+        if all(isinstance(merged, dict) for merged in objects):
+            return objects
         problem = f"`<<` merges {describe_value(value)}"
         self._error(position, problem, "write an alias of an object, or put `<<` in quotes")
         return []
