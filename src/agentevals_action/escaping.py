@@ -114,9 +114,9 @@ def code(text: str, limit: int = 120) -> str:
     line = _no_comment(plain(text, limit))
     if not line:
         return _EMPTY
-    # A table cell ends at a pipe, also at one in code, and how an escaped one reads depends on what
-    # stands before it. Of a link whose text is code with `]:` in it, the beginning of a paragraph
-    # makes the definition of another one, which shows nothing.
+    # A table cell ends at a pipe, also in code, and what stands before an escaped pipe decides how
+    # it reads. At the beginning of a paragraph, a link whose text is code with `]:` in it reads as
+    # the definition of another link, which shows nothing.
     if "|" in line or "]:" in line:
         return html_code(text, limit)
     fence = "`" * (_longest(line, "`") + 1)

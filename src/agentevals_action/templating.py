@@ -80,8 +80,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Multiplies and raises to a power, within bounds."""
-        sizes = [len(each) for each in (left, right) if isinstance(each, str | list | tuple)]
-        times = [abs(each) for each in (left, right) if isinstance(each, int)]
+        sizes = [len(side) for side in (left, right) if isinstance(side, str | list | tuple)]
+        times = [abs(side) for side in (left, right) if isinstance(side, int)]
         if operator == "*" and sizes and times and sizes[0] * times[0] > _MAX_LENGTH:
             raise OverflowError(f"a repetition is longer than {_MAX_LENGTH:,}")
         if operator == "**" and len(times) == 2 and times[0].bit_length() * times[1] > _MAX_LENGTH:
@@ -140,14 +140,14 @@ def _names(names: Sequence[str], limit: int) -> str:
 
 def _list_items(lines: str, limit: int | None = None) -> Sequence[Markup]:
     """The first lines of Markdown that are not empty, and one that counts the others."""
-    found = [line for line in lines.splitlines() if line.strip()]
-    shown = found if limit is None else formatting.shortened(found, limit)
+    written = [line for line in lines.splitlines() if line.strip()]
+    shown = written if limit is None else formatting.shortened(written, limit)
     return [Markup(line) for line in shown]  # noqa: S704 - lines of Markdown
 
 
 # Read when the module is imported: a program of a pull request that runs later cannot change them.
 _TEXTS = _read_templates()
-# With the name as the file's, frames of these differ from those of a user's template.
+# A packaged template has a file name, by which its frames differ from those of a user's template.
 _PACKAGED = FunctionLoader(lambda name: (_TEXTS[name], name, None) if name in _TEXTS else None)
 _REPORTS = _environment(_PACKAGED, trims=True, escapes=True)
 _REPORTS.finalize = _as_markdown
@@ -275,7 +275,7 @@ _NAMES_ONLY = (
 
 
 def fill_names(text: str, variables: Mapping[str, Any]) -> Any:
-    """A text with `{{ name }}` and `{{ name.field }}` filled in; a text that is only one of them
+    """A text with `{{ name }}` and `{{ name.field }}` filled in; a text that is only one such name
     becomes its value. ValueError for an unknown name, and for any other expression."""
     try:
         tree = _PROMPTS.parse(text)

@@ -1,5 +1,5 @@
-"""The executor of a suite of another runner: a first run, and suspects again. Of the executors of a
-run, the one that fits each suite."""
+"""The executor of a suite of another runner, for a first run and for suspects again, and the
+executors of all suites of a run."""
 
 import asyncio
 import os
@@ -38,24 +38,24 @@ from agentevals_action.validation.field_errors import invalid_json
 
 
 class Executors:
-    """The executors of a run. A suite has one in each tree, and each arm of it on head: fresh
-    samples follow those of its first run."""
+    """The executors of a run. A suite has one in each tree, and one for each of its arms on head:
+    fresh samples follow those of its first run."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._found: dict[tuple[Path, str, str], SuiteExecutor] = {}
+        self._executors: dict[tuple[Path, str, str], SuiteExecutor] = {}
         self._turns: defaultdict[Path, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def of(self, suite: Suite) -> SuiteExecutor:
         """The executor of a suite in its tree."""
-        if suite.key not in self._found:
-            self._found[suite.key] = self._executor(suite)
-        return self._found[suite.key]
+        if suite.key not in self._executors:
+            self._executors[suite.key] = self._executor(suite)
+        return self._executors[suite.key]
 
     def _executor(self, suite: Suite) -> SuiteExecutor:
         if suite.runner is None:
             return EngineExecutor(suite, self._engine)
-        folder = self._engine.scratch.resolve() / f"runner-{len(self._found)}"
+        folder = self._engine.scratch.resolve() / f"runner-{len(self._executors)}"
         return RunnerExecutor(suite, suite.runner, self._engine, folder, self._turns[suite.root])
 
 
@@ -74,7 +74,7 @@ class RunnerExecutor(SuiteExecutor):
         self._format = FORMATS[runner.results]()
         self._starts = 0
         #: A row of each test of the first run, by the test's id, and the ids by the rows' keys.
-        self._known: dict[str, Row] = {}
+        self._first_rows: dict[str, Row] = {}
         self._ids: dict[str, str] = {}
         self._batches = _SampleBatches(self)
 
@@ -93,19 +93,19 @@ class RunnerExecutor(SuiteExecutor):
                 self._engine.note(f"{self.suite.path}: {problem}: `{self.name}` asks the agent")
             await self._engine.prepare(self.suite.root)
             words, _ = commands.split_commands(self._runner)
-            found = await self._rows(words, Selection(), self._engine.settings.samples)
-        results = self._results(found)
+            rows = await self._rows(words, Selection(), self._engine.settings.samples)
+        results = self._results(rows)
         for row in results.rows:
             emit(row)
         return results
 
-    def _results(self, found: Mapping[str, Sequence[Row]]) -> SuiteResults:
+    def _results(self, by_test: Mapping[str, Sequence[Row]]) -> SuiteResults:
         """The results of the first run. AttemptError if no test is scored."""
         described = self._engine.fingerprints.of_runner(self.suite)
         results: list[TestResult] = []
         skipped: dict[str, str] = {}
-        for name, rows in found.items():
-            self._known[name] = row = rows[0]
+        for name, rows in by_test.items():
+            self._first_rows[name] = row = rows[0]
             if row.key:
                 self._ids[row.key] = row.id
             fingerprint = described.fingerprint(
@@ -126,7 +126,7 @@ class RunnerExecutor(SuiteExecutor):
             problem = f"`{self.name}` scored no test: {reason}"
             advice = f"exclude it (`!{path}` in `suites`) if it has nothing to score"
             raise AttemptError("runner", problem, advice)
-        for notice in dict.fromkeys(row.notice for rows in found.values() for row in rows):
+        for notice in dict.fromkeys(row.notice for rows in by_test.values() for row in rows):
             if notice:
                 self._engine.note(f"{path}: {notice}")
         return SuiteResults(tuple(results), skipped)
@@ -144,12 +144,12 @@ class RunnerExecutor(SuiteExecutor):
         return error_row(self.suite, test, error)
 
     async def run_again(self, wanted: Mapping[str, int]) -> Mapping[str, Sequence[SampleResult]]:
-        """So many fresh samples of each test, by id: one start for each sample, or one for all if
-        the command takes their number. One that could not be taken is an error."""
+        """The `wanted` number of fresh samples of each test, by id: one start for each sample, or
+        for all if the command takes their number. A sample that was not taken is an error."""
         _, words = commands.split_commands(self._runner)
         most = max(wanted.values())
         takes_samples = any(commands.SAMPLES in word for word in words)
-        found: dict[str, list[SampleResult]] = {name: [] for name in wanted}
+        fresh: dict[str, list[SampleResult]] = {name: [] for name in wanted}
         for number in [most] if takes_samples else range(1, most + 1):
             names = [name for name in wanted if takes_samples or wanted[name] >= number]
             size = most if takes_samples else 1
@@ -160,8 +160,8 @@ class RunnerExecutor(SuiteExecutor):
                 info = ErrorInfo(kind=error.kind, message=error.sentence)
                 samples = {name: [SampleResult(error=info)] * size for name in names}
             for name in names:
-                found[name] += samples[name]
-        return without_secrets(found)
+                fresh[name] += samples[name]
+        return without_secrets(fresh)
 
     def _fresh(self, name: str, rows: Sequence[Row], size: int) -> list[SampleResult]:
         is_gate = self._runner.requires(name)
@@ -172,34 +172,34 @@ class RunnerExecutor(SuiteExecutor):
     async def _selected(
         self, words: Sequence[str], names: Sequence[str], samples: int
     ) -> Mapping[str, Sequence[Row]]:
-        """The rows of these tests, run again. If one has no row of a first run, because stored
-        results stood for it, or is one of several with its id, all tests run."""
+        """The rows of these tests, run again. If a test has no row of a first run, because stored
+        results stood for it, or shares its id with others, all tests run."""
         await self._engine.prepare(self.suite.root)
-        known = [row for name in names if (row := self._known.get(name)) and row.id == name]
-        if len(known) < len(names):
+        firsts = [row for name in names if (row := self._first_rows.get(name)) and row.id == name]
+        if len(firsts) < len(names):
             words, _ = commands.split_commands(self._runner)
         if not any(commands.SELECTION in word for word in words):
             return await self._rows(words, Selection(), samples)
-        selections = self._format.select(known, self.suite)
+        selections = self._format.select(firsts, self.suite)
         if not selections:
             words, _ = commands.split_commands(self._runner)
-        found: dict[str, Sequence[Row]] = {}
+        rows: dict[str, Sequence[Row]] = {}
         for selection in selections or (Selection(),):
-            found |= await self._rows(words, selection, samples)
-        return found
+            rows |= await self._rows(words, selection, samples)
+        return rows
 
     async def _rows(
         self, words: Sequence[str], selection: Selection, samples: int
     ) -> Mapping[str, Sequence[Row]]:
-        """The rows by test of one start with all samples, or of one for each. AttemptError."""
+        """The rows by test of one start for all samples, or one for each sample. AttemptError."""
         if any(commands.SAMPLES in word for word in words):
             return rows_by_test(await self._start(words, selection, samples), samples)
-        found: defaultdict[str, list[Row]] = defaultdict(list)
+        by_test: defaultdict[str, list[Row]] = defaultdict(list)
         for _ in range(samples):
             rows = await self._start(words, selection, 1)
-            for name, own in rows_by_test(rows, 1).items():
-                found[name] += own
-        return found
+            for name, rows_of_test in rows_by_test(rows, 1).items():
+                by_test[name] += rows_of_test
+        return by_test
 
     async def _start(
         self, words: Sequence[str], selection: Selection, samples: int
@@ -279,11 +279,11 @@ class RunnerExecutor(SuiteExecutor):
             problem = f"the runner `{self._runner.name}` needs {', '.join(missing)}"
             advice = "name it in the input `env`, and give it a value in the job's `env`"
             raise AttemptError("configuration", f"{problem}, which is not passed on", advice)
-        own = children.workspace(root) | {
+        variables = children.workspace(root) | {
             name: commands.filled([value], values)[0]
             for name, value in self._format.variables.items()
         }
-        program = children.program(words, root, children.isolation.choose_user(root), own)
+        program = children.program(words, root, children.isolation.choose_user(root), variables)
         # Of what the workflow passes on: what its entry names, and what every program sees.
         passed, _ = scrub(children.allowed, wanted)
         withheld = children.allowed.keys() - passed.keys()

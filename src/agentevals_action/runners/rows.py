@@ -34,15 +34,15 @@ def rows_by_test(rows: Sequence[Row], samples: int) -> Mapping[str, Sequence[Row
     by_id: dict[str, list[Row]] = {}
     for row in rows:
         by_id.setdefault(row.id, []).append(row)
-    found: dict[str, Sequence[Row]] = {}
-    for name, own in by_id.items():
-        size = samples if len(own) % samples == 0 else len(own)
+    by_test: dict[str, Sequence[Row]] = {}
+    for name, same in by_id.items():
+        size = samples if len(same) % samples == 0 else len(same)
         numbered = (f"{name} #{number}" for number in count(2))
-        for first in range(0, len(own), size):
+        for first in range(0, len(same), size):
             # A test may have the id `a #2` itself.
-            free = next(each for each in numbered if each not in by_id) if first else name
-            found[free] = own[first : first + size]
-    return found
+            free = next(other for other in numbered if other not in by_id) if first else name
+            by_test[free] = same[first : first + size]
+    return by_test
 
 
 def build_result(
@@ -62,9 +62,9 @@ def build_result(
         duration_ms=_total([row.duration_ms for row in scored]),
         fingerprint=fingerprint,
     )
-    found = [build_sample(row, runner, is_gate=bool(result.gates)) for row in scored]
-    found += [missing_sample(runner)] * (samples - len(rows))
-    return with_samples(result, found)
+    taken = [build_sample(row, runner, is_gate=bool(result.gates)) for row in scored]
+    taken += [missing_sample(runner)] * (samples - len(rows))
+    return with_samples(result, taken)
 
 
 def error_row(suite: Suite, name: str, error: ErrorInfo) -> TestResult:
@@ -97,8 +97,8 @@ def build_sample(row: Row, runner: Runner, *, is_gate: bool) -> SampleResult:
     if not row.passed and not error and runner.errors:
         texts = [reason, *misses]
         where = f"a reason of `{runner.name}`"
-        found = (text for text in texts if search_pattern(runner.errors, "", text, where))
-        error = next(found, "")
+        outages = (text for text in texts if search_pattern(runner.errors, "", text, where))
+        error = next(outages, "")
     common: dict[str, Any] = {
         "candidate_answer": answer,
         "output_messages": ({"role": "assistant", "content": answer},) if answer else (),

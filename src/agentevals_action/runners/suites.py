@@ -70,22 +70,22 @@ def load_suites(checkout: Checkout, paths: Sequence[Path] = ()) -> LoadedSuites:
     files = (file for suite in suites for file in suite.files)
     named = {file.path for file in files if file.role != _IN_FOLDER}
     warnings = (*found.warnings, *catalog.skills.warnings)
-    others = tuple(each for each in warnings if each.location.path not in named)
+    others = tuple(warning for warning in warnings if warning.location.path not in named)
     return LoadedSuites(checkout, suites, (*errors, *found.errors), others)
 
 
 def files_of_all(loaded: LoadedSuites) -> Mapping[str, bool]:
-    """The paths of suites that were loaded, of those that `suites`, `working-directory` or the
-    command line leave to other runs, and of all files that they name, and whether each is known to
-    be a part of suites alone."""
+    """The paths of the loaded suites, of the suites that `suites`, `working-directory` or the
+    command line leave to other runs, and of all files that these suites name; whether each path is
+    known to be a part of suites alone."""
     every = loaded.checkout.settings.model_copy(update={"suites": ()})
     root = loaded.checkout.root
     whole = replace(loaded.checkout, below=root, missing=frozenset(), settings=every)
     of_runners, _ = find_runner_suites(whole)
     catalog = open_catalog(whole)
-    known = {suite.path for suite in loaded.suites}
+    loaded_paths = {suite.path for suite in loaded.suites}
     paths = suites_in(whole, (), (*of_runners, *catalog.skills.paths)).paths
-    others = [path for path in paths if path not in known]
+    others = [path for path in paths if path not in loaded_paths]
     files: dict[str, bool] = {}
     for suite in (*loaded.suites, *load_all(whole, catalog, others, of_runners)):
         files.setdefault(suite.path, True)
@@ -108,23 +108,23 @@ def find_runner_suites(
     for runner in runners:
         places = runner.places
         problems = list(find_problems(runner))
-        found = [] if problems else _match_paths(runner, checkout, files)
+        paths = [] if problems else _match_paths(runner, checkout, files)
         place = places.get("suites", runner.location)
         if problems:
             errors += [
                 Diagnostic(places.get(name, runner.location), problem) for name, problem in problems
             ]
-        elif not found and not any(is_chosen(path, path, runner.suites) for path in files):
+        elif not paths and not any(is_chosen(path, path, runner.suites) for path in files):
             problem = f"no file matches the `suites` of the runner `{runner.name}`"
             errors.append(Diagnostic(place, problem, "correct them, or remove the entry"))
-        elif twice := [path for path in found if path in suites]:
+        elif twice := [path for path in paths if path in suites]:
             problem = f"{list_paths(twice)} belongs to another runner, too"
             errors.append(Diagnostic(place, problem, "exclude it from one (`!pattern`)"))
-        elif missing := [path for path in found if not _is_inside(checkout, path)]:
+        elif missing := [path for path in paths if not _is_inside(checkout, path)]:
             problem = f"{list_paths(missing)} is no file of the checkout"
             errors.append(Diagnostic(place, problem, "check out the whole repository"))
         else:
-            suites |= {path: _suite(path, runner, checkout, tracked) for path in found}
+            suites |= {path: _suite(path, runner, checkout, tracked) for path in paths}
     return suites, errors
 
 
@@ -143,9 +143,9 @@ def _list_files(checkout: Checkout, runners: Sequence[Runner]) -> Sequence[str]:
     """The paths of the files that a suite may be or depend on: those that git knows, of hidden
     folders at the root, which other tools have, only those whose name is in a pattern."""
     files, named = checkout.files, _hidden_names(runners)
-    known = list_files(checkout.root) if files is None else files
+    paths = list_files(checkout.root) if files is None else files
     return sorted(
-        path for path in known if is_searched(path, named.union(PurePosixPath(path).parts[1:]))
+        path for path in paths if is_searched(path, named.union(PurePosixPath(path).parts[1:]))
     )
 
 
@@ -171,9 +171,9 @@ def _is_inside(checkout: Checkout, path: str) -> bool:
 def _suite(path: str, runner: Runner, checkout: Checkout, tracked: Sequence[str]) -> Suite:
     below = FORMATS[runner.results].find_folder(PurePosixPath(path))
     folder = checkout.root / below
-    found = {path: NamedFile(path, "suite")}
+    files = {path: NamedFile(path, "suite")}
     for named in _dependencies(checkout.root / path, folder, runner, checkout.root, tracked):
-        found.setdefault(named.path, named)
+        files.setdefault(named.path, named)
     is_above = below.name and below != PurePosixPath(path).parent
     last = below if is_above else PurePosixPath(path).with_suffix("")
     words = "-".join(last.parts[-2:]).lower()
@@ -182,7 +182,7 @@ def _suite(path: str, runner: Runner, checkout: Checkout, tracked: Sequence[str]
         path=path,
         root=checkout.root,
         folder=folder,
-        files=tuple(found.values()),
+        files=tuple(files.values()),
         runner=runner,
     )
 
@@ -191,23 +191,22 @@ def _dependencies(
     file: Path, start: Path, runner: Runner, root: Path, tracked: Sequence[str]
 ) -> Iterator[NamedFile]:
     """What a suite in the folder `start` depends on: the files that its text or its command names,
-    those that these import, its folder, folders of named globs, and the configuration of its
+    the files that these import, its folder, folders of named globs, and the configuration of its
     runner."""
-    folder, known = Folder(root, start), frozenset(tracked)
+    folder, tracked_paths = Folder(root, start), frozenset(tracked)
     words = list(_read_words(file))
     named = tuple(path for place in (start, root) for path in folder.files_among(words, place))
-    yield from (NamedFile(folder.relative(each), "named file") for each in named)
+    yield from (NamedFile(folder.relative(path), "named file") for path in named)
     command = [word for words in split_commands(runner) for word in words]
-    for each in files_of_program(
-        folder.files_among(command, root), "runner", command, root, folder
-    ):
-        is_grader = each.path in known and not each.importers
-        yield each if is_grader else replace(each, role="program of the runner")
+    programs = folder.files_among(command, root)
+    for program in files_of_program(programs, "runner", command, root, folder):
+        is_grader = program.path in tracked_paths and not program.importers
+        yield program if is_grader else replace(program, role="program of the runner")
     imported = files_of_program((file, *named), "import", (), root, folder)
-    yield from (each for each in imported if each.importers)
+    yield from (module for module in imported if module.importers)
     globs = [Path(os.path.normpath(start / glob)).parent for glob in _globs(words)]
-    inside = [each for each in (start, *globs) if each.is_relative_to(root)]
-    folders = tuple("" if each == root else f"{folder.relative(each)}/" for each in inside)
+    inside = [path for path in (start, *globs) if path.is_relative_to(root)]
+    folders = tuple("" if path == root else f"{folder.relative(path)}/" for path in inside)
     above = [
         folder.relative(parent / name)
         for parent in file.parents
@@ -232,5 +231,5 @@ def _read_words(file: Path) -> Iterator[str]:
 
 
 def _globs(words: Sequence[str]) -> Iterator[str]:
-    """The words with a `*`, up to it."""
+    """The beginnings of words up to the first `*`."""
     return (word.partition("*")[0] + "*" for word in words if "*" in word)

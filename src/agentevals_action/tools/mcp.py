@@ -158,8 +158,8 @@ async def _answer_message(session: ToolSession, server: str, request: HttpReques
             status = HTTPStatus.NOT_FOUND
         problem = {"code": error.code, "message": str(error)}
         problem |= {"data": error.data} if error.data else {}
-        known = as_object(data).get("id")
-        return _encoded(known if type(known) in (int, str) else None, "error", problem, status)
+        given = as_object(data).get("id")
+        return _encoded(given if type(given) in (int, str) else None, "error", problem, status)
     return _encoded(message.id, "result", result)
 
 

@@ -39,9 +39,10 @@ def merge_calls(
     that of their arrival.
 
     A call that the agent shows and that did not arrive was refused if it has the prefix of one of
-    the servers, or arguments that the tool does not take (`accepts`); any other is one of a tool of
-    the agent's own."""
-    shown, names = list_calls(trace.messages), _Names((*tools, *(each.key for each in arrivals)))
+    the servers, or arguments that the tool does not take (`accepts`); any other is a call of the
+    agent's own tool."""
+    shown = list_calls(trace.messages)
+    names = _Names((*tools, *(arrival.key for arrival in arrivals)))
     pairs = _pair(shown, arrivals, names)
     added = _place(arrivals, pairs, len(shown))
     messages, number = list[Message](), 0
@@ -57,12 +58,12 @@ def merge_calls(
             number += 1
         messages.append(replace(message, tool_calls=tuple(calls)))
     if added[number]:
-        answers = [index for index, each in enumerate(messages) if each.role == "assistant"]
+        answers = [index for index, message in enumerate(messages) if message.role == "assistant"]
         new = Message("assistant", "", tool_calls=tuple(added[number]))
         messages.insert(answers[-1] if answers else len(messages), new)
     is_unknown = trace.tool_calls is None and shown  # its other calls are not shown
-    known = None if is_unknown else list_calls(messages)
-    return replace(trace, messages=tuple(messages), tool_calls=known)
+    tool_calls = None if is_unknown else list_calls(messages)
+    return replace(trace, messages=tuple(messages), tool_calls=tool_calls)
 
 
 class _Names:
@@ -70,23 +71,23 @@ class _Names:
     cut."""
 
     def __init__(self, keys: Iterable[ToolKey]) -> None:
-        self._known: dict[str, ToolKey] = {}
+        self._keys: dict[str, ToolKey] = {}
         # A name without a prefix is one of the default server first.
         for server, tool in sorted(keys, key=lambda key: key[0] != DEFAULT_SERVER):
             for name in (f"mcp{server}{tool}", f"{server}{tool}", tool):
-                self._known.setdefault(_letters(name), (server, tool))
-        self._known.pop("", None)
-        servers = sorted({server for server, _ in self._known.values()})
+                self._keys.setdefault(_letters(name), (server, tool))
+        self._keys.pop("", None)
+        servers = sorted({server for server, _ in self._keys.values()})
         spelled = "|".join(map(re.escape, servers)) or r"(?!)"
         self._prefix = re.compile(rf"(?:mcp__?({spelled})__?|({spelled})-)(.+)")
 
     def find(self, name: str) -> ToolKey | None:
-        """The tool that a name means; None if it is none of the servers."""
+        """The tool that a name means; None if no server has it."""
         letters = _letters(name)
-        if letters in self._known:
-            return self._known[letters]
+        if letters in self._keys:
+            return self._keys[letters]
         if len(name) >= _CUT:
-            whole = (key for known, key in self._known.items() if known.startswith(letters))
+            whole = (key for full, key in self._keys.items() if full.startswith(letters))
             return next(whole, None)
         prefixed = self._prefix.fullmatch(name)
         return (prefixed[1] or prefixed[2], prefixed[3]) if prefixed else None
@@ -99,8 +100,8 @@ def _letters(text: str) -> str:
 def _pair(
     shown: Sequence[ToolCall], arrivals: Sequence[Arrival], names: _Names
 ) -> Mapping[int, int]:
-    """The number of the arrival by that of the call that shows it: with equal arguments, else the
-    next one of the tool."""
+    """The index of the arrival by the number of the call that shows it: the arrival with equal
+    arguments, else the next arrival of the tool."""
     equal, rest = defaultdict[Hashable, deque[int]](deque), defaultdict[ToolKey, deque[int]](deque)
     for index, arrival in enumerate(arrivals):
         equal[arrival.key, _canonical(arrival.call.arguments)].append(index)
@@ -130,19 +131,19 @@ def _place(
     arrivals: Sequence[Arrival], pairs: Mapping[int, int], end: int
 ) -> Mapping[int, list[ToolCall]]:
     """The calls that the agent does not show, by the number of the shown call that they precede:
-    after the one that arrived before them, else before the one that arrived after them."""
+    after the shown call that arrived before them, else before the one that arrived after them."""
     numbers = {index: number for number, index in pairs.items()}
-    found, waiting, place = defaultdict[int, list[ToolCall]](list), list[ToolCall](), -1
+    placed, waiting, place = defaultdict[int, list[ToolCall]](list), list[ToolCall](), -1
     for index, arrival in enumerate(arrivals):
         if index in numbers:
-            found[numbers[index]] += waiting
+            placed[numbers[index]] += waiting
             waiting, place = [], numbers[index] + 1
         elif place < 0:
             waiting.append(arrival.call)
         else:
-            found[place].append(arrival.call)
-    found[end] += waiting
-    return found
+            placed[place].append(arrival.call)
+    placed[end] += waiting
+    return placed
 
 
 def _not_arrived(

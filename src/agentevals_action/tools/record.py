@@ -58,12 +58,12 @@ class Recording:
         return json.dumps({"tools": tools}, indent=2, ensure_ascii=False) + "\n"
 
     def add_entries(self, existing: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The entries of a file with those of the calls, by the names of the tools. What is there
-        stays. Different answers to one call are `in_turn`."""
+        """The entries of a file and of the calls, by the names of the tools. The file's entries
+        stay. Different answers to one call are `in_turn`."""
         server = {} if self._name == DEFAULT_SERVER else {"in": self._name}
         entries: dict[str, dict[str, Any]] = {OTHERS: {**server, "replies": [_OTHERWISE]}}
         entries |= {str(entry.get("name")): dict(entry) for entry in existing}
-        # One with more arguments first: an entry with fewer fits its calls, too.
+        # A call with more arguments first: a reply with fewer conditions fits it, too.
         for name, key in sorted(self._calls, key=lambda call: (call[0], -len(call[1]), call[1])):
             when, answers = self._calls[name, key]
             entry = entries.setdefault(name, dict(server))

@@ -35,8 +35,8 @@ _SHOWN = 200  # characters of the name of a server, and of an error
 _SLOW = "if it is installed at its start (`npx`, `uvx`), install it in the input `setup`"
 #: What is kept of a tool: its icons and tasks are not for plain clients.
 _KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-#: Requests of `MODERN` have these facts, the handshake of the others once. A list may depend on
-#: the capabilities of a client: it has none.
+#: Requests of `MODERN` have these facts, other versions get them once, in the handshake. A list may
+#: depend on the capabilities of a client: ours has none.
 _META = {VERSION_KEY: MODERN, CAPABILITIES_KEY: {}}
 _CLIENT = {"protocolVersion": HANDSHAKE[0], "capabilities": {}, "clientInfo": IDENTITY}
 
@@ -61,13 +61,13 @@ class StdioServer:
             self._is_modern = True
 
     async def list_tools(self) -> list[Tool]:
-        """All tools that it lists. ServerError if one of them is none, TimeoutError."""
+        """All tools that it lists. ServerError if one of them is not valid, TimeoutError."""
         tools, page = list[Tool](), dict[str, Any]()
         async with asyncio.timeout(_LIST_SECONDS):
             while True:
-                found = await self.ask("tools/list", page)
-                tools += map(_read_tool, found.get("tools") or ())
-                if not (cursor := found.get("nextCursor")):
+                result = await self.ask("tools/list", page)
+                tools += map(_read_tool, result.get("tools") or ())
+                if not (cursor := result.get("nextCursor")):
                     return tools
                 page = {"cursor": cursor}
 

@@ -124,17 +124,17 @@ class ToolSession:
         """What a call of a command prints; UnknownTool."""
         if (command := self.commands.get(name)) is None:
             raise UnknownTool(f"Unknown command: {name}")
-        made = {"line": shlex.join(arguments), "args": list(arguments)}
-        given = made if stdin is None else {**made, "stdin": stdin}
+        recorded = {"line": shlex.join(arguments), "args": list(arguments)}
+        given = recorded if stdin is None else {**recorded, "stdin": stdin}
         async with self._turn:
-            found = await self._find_reply(command.replies, given)
-            if found is None:
-                problem = self._no_reply(name, "commands", {"line": made["line"]}, "stdout")
+            reply = await self._find_reply(command.replies, given)
+            if reply is None:
+                problem = self._no_reply(name, "commands", {"line": recorded["line"]}, "stdout")
                 done = CommandResult(stderr=f"{problem}\n", exit_code=NO_REPLY)
             else:
-                stdout, stderr = self._filled([found.stdout, found.stderr])
-                done = CommandResult(stdout, stderr, found.exit)
-            self._record(Arrival(ToolCall(name, made, done.stdout + done.stderr)))
+                stdout, stderr = self._filled([reply.stdout, reply.stderr])
+                done = CommandResult(stdout, stderr, reply.exit)
+            self._record(Arrival(ToolCall(name, recorded, done.stdout + done.stderr)))
         return done
 
     def finish(self, trace: Trace) -> Trace:
@@ -177,14 +177,14 @@ class ToolSession:
             self._arrivals.append(arrival)
 
     async def _reply(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
-        found = await self._find_reply(tool.replies, arguments)
-        if found is None and tool.ask is not None:
-            found = await tool.ask(arguments, self._hidden)
-        if found is None:
+        entry = await self._find_reply(tool.replies, arguments)
+        if entry is None and tool.ask is not None:
+            entry = await tool.ask(arguments, self._hidden)
+        if entry is None:
             problem = self._no_reply(tool.name, "tools", arguments, "reply")
             return ToolResult(problem, is_error=True)
-        answer = found.answers[min(self._turns[id(found)], len(found.answers) - 1)]
-        self._turns[id(found)] += 1
+        answer = entry.answers[min(self._turns[id(entry)], len(entry.answers) - 1)]
+        self._turns[id(entry)] += 1
         if answer.error is not None:
             return ToolResult(self._filled(answer.error), is_error=True)
         value = self._filled(answer.reply)
@@ -216,8 +216,8 @@ class ToolSession:
         return None
 
     async def _find_problems(self, schema: Mapping[str, Any] | None, value: Any) -> str:
-        """What is wrong with a value, as `_find_problems`. What cannot be checked is an error of
-        the attempt, and no further check takes its time."""
+        """What is wrong with a value, by the function of this name. A value that cannot be checked
+        is an error of the attempt, and no further check takes its time."""
         if not schema:
             return ""
         if self._is_stopped:
@@ -236,7 +236,7 @@ class ToolSession:
         return map_texts(value, lambda text: text.replace(_WORKSPACE, str(self._workspace)))
 
     def _hidden(self, value: Any) -> Any:
-        """The inverse: no path of this machine."""
+        """A value without the path of the workspace: the inverse of `_filled`."""
         if self._workspace is None:
             return value
         return map_texts(value, lambda text: text.replace(str(self._workspace), _WORKSPACE))

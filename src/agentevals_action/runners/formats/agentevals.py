@@ -131,7 +131,7 @@ class OwnResults(Format):
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
         """A file with one id a line."""
         ids = dict.fromkeys(row.id for row in rows)
-        return [Selection("".join(f"{each}\n" for each in ids))]
+        return [Selection("".join(f"{name}\n" for name in ids))]
 
 
 def _read(number: int, text: bytes) -> ResultLine:

@@ -30,7 +30,7 @@ _OPTIONS = ("--output", "{RESULTS}", "--no-cache")
 _INDEX, _PLAN = "index.jsonl", "benchmark.json"
 #: What AgentV 5 writes in place of the plan.
 _LATER = "summary.json"
-#: What the bundle of a test has beside what scores its answer.
+#: Fields in the bundle of a test that do not score its answer.
 _NOT_GRADED = frozenset({"id", "input", "input_files"})
 
 
@@ -47,7 +47,7 @@ class _Score(Record):
 
     def convert(self) -> Check:
         passed = {"pass": True, "fail": False}.get(self.verdict)
-        misses = "; ".join(each.text for each in self.assertions if not each.passed)
+        misses = "; ".join(assertion.text for assertion in self.assertions if not assertion.passed)
         return Check(self.name, passed, self.score, misses)
 
 
@@ -115,7 +115,7 @@ class AgentvResults(Format):
         if any(row.source is None for row in rows):
             return ()
         ids = dict.fromkeys(row.source for row in rows)
-        return (Selection(words=tuple(f"--test-id={_escape(each)}" for each in ids)),)
+        return (Selection(words=tuple(f"--test-id={_escape(name)}" for name in ids)),)
 
 
 def _convert(
@@ -127,7 +127,7 @@ def _convert(
 
     failed = row.execution_status == "execution_error"
     question, bundle = text(row.input_path), objects_in(text(row.eval_path).encode(), "")
-    test = next((each for each, _ in bundle if _id_in(each) == row.test_id), {})
+    test = next((entry for entry, _ in bundle if _id_in(entry) == row.test_id), {})
     graded = {name: value for name, value in test.items() if name not in _NOT_GRADED}
     # A file that the test names may hold the question, or a judge.
     names_files = bool(row.files_path or row.graders_path)

@@ -46,15 +46,15 @@ class Check:
 
 @dataclass(frozen=True)
 class Row:
-    """One sample of a test, as a runner reports it. Rows with equal ids are samples of one test. An
-    id that depends on the other tests of a start needs a `key`, which does not.
+    """One sample of a test, as a runner reports it. Rows with equal ids are samples of one test. If
+    the id depends on the other tests of a start, the row has a `key`, which does not.
 
     `passed` is the runner's own verdict. With an `error` (an outage, no failure of the agent) or a
     reason why it was `skipped`, the row has no score. `asked` and `graded` are JSON data: what the
     question is and what scores the answer, the same in every checkout; None stands for the suite's
     files. `source` is what the format's `select` needs. Figures and the `location` of the test are
     None where they are unknown, texts empty; `duration_ms` is in milliseconds.
-    `notice` is a sentence for the reader of the run, of whom each is shown once."""
+    `notice` is a sentence for the reader of the run; equal ones are shown once."""
 
     id: str
     passed: bool
@@ -92,9 +92,9 @@ class Format(ABC):
     the default commands after those of the `program`; without them, the entry has a command of its
     own. `variables` are set for the runner; `{STATE}` in them is a folder of its own for each side,
     `{RESULTS}` one for each start. With `is_absolute`, `{SUITE}` is an absolute path, else one from
-    the root. With `is_folder`, a suite is the folder of its file, and `{SUITE}` the path of that.
+    the root. With `is_folder`, a suite is the folder of its file, and `{SUITE}` is its path.
     `configuration` are the names of files that concern its suites in their folder and below.
-    `exit_codes` are those with which complete results can come. With `has_scores`, the results have
+    After an exit code in `exit_codes`, results can be complete. With `has_scores`, the results have
     no verdicts, and an entry may need `pass`. With `has_functions`, an id may be the name of a
     function of Python, after those of its classes."""
 
@@ -176,7 +176,7 @@ def objects_in(content: bytes, path: str) -> Iterator[tuple[Mapping[str, Any], L
     except Unreadable:
         return
     values = [document.data]
-    for value in values:  # it grows
+    for value in values:  # the list grows
         if isinstance(value, dict):
             yield value, document.positions.of(value)
             values += value.values()

@@ -52,7 +52,7 @@ class _Grade(Record):
 
 
 class _Run(Record):
-    """A run of a case. Its cost is at list prices, and contains that of the judge."""
+    """A run of a case. Its cost is at list prices, and contains the cost of the judge."""
 
     score: float
     passed: bool
@@ -66,12 +66,12 @@ class _Run(Record):
 
     @property
     def outage(self) -> str:
-        """Why it has no verdict; empty if it has one."""
+        """Why the run has no verdict; empty if it has one."""
         if self.error and not _TURNS.fullmatch(self.error):
             return self.error
-        threw = (each for each in self.graders if each.explanation.startswith("grader threw"))
+        threw = (grade for grade in self.graders if grade.explanation.startswith("grader threw"))
         skipped = "its judges did not run" if self.skipped_paid_graders else ""
-        return next((f"{each.name}: {each.explanation}" for each in threw), skipped)
+        return next((f"{grade.name}: {grade.explanation}" for grade in threw), skipped)
 
 
 class _Case(Record):
@@ -140,7 +140,7 @@ class ClaudeResults(Format):
 
 
 class _Plugin:
-    """The files of a plugin, of which those of its cases and the mocks are the questions."""
+    """The files of a plugin. The files of its cases and the mocks are the questions."""
 
     def __init__(self, suite: Suite, folder: PurePosixPath) -> None:
         try:
@@ -151,29 +151,29 @@ class _Plugin:
         self._paths = sorted(PurePosixPath(file.path) for file in suite.files)
 
     def find_lost(self, document: _Document) -> Sequence[str]:
-        """The folders of cases that could not be loaded, of which only the output has a line; none
-        where a command filters, or names another folder with `--eval-dir`."""
-        found = {self._folder / case.dir for case in document.cases}
-        written = {path.parent for path in self._paths if path.name in _CASE_FILES} - found
-        lost = [path for path in sorted(written) if not found.intersection(path.parents)]
+        """The folders of cases that could not be loaded and are not in the results; none where a
+        command filters, or names another folder with `--eval-dir`."""
+        folders = {self._folder / case.dir for case in document.cases}
+        written = {path.parent for path in self._paths if path.name in _CASE_FILES} - folders
+        lost = [path for path in sorted(written) if not folders.intersection(path.parents)]
         is_filtered = document.case_filter or document.tag_filters
-        is_known = not is_filtered and any(self._evals in path.parents for path in found)
+        is_known = not is_filtered and any(self._evals in path.parents for path in folders)
         return [str(path) for path in lost if is_known and self._evals in path.parents]
 
     def describe(self, case: _Case) -> tuple[Mapping[str, str], Location | None]:
         """The digests of the files of a case, without its graders, and of all mocks; its place."""
-        own, mocks = self._folder / case.dir, self._evals / "mocks"
-        asked = [path for path in self._paths if own in path.parents or mocks in path.parents]
-        asked = [path for path in asked if own / "graders" not in path.parents]
+        folder, mocks = self._folder / case.dir, self._evals / "mocks"
+        asked = [path for path in self._paths if folder in path.parents or mocks in path.parents]
+        asked = [path for path in asked if folder / "graders" not in path.parents]
         contents = {str(path): get_content(self._suite, str(path)) for path in asked}
         digests = {path: sha256(content).hexdigest() for path, content in contents.items()}
-        places = (place_in(self._suite, str(own / name), 1) for name in _CASE_FILES)
+        places = (place_in(self._suite, str(folder / name), 1) for name in _CASE_FILES)
         return digests, next(filter(None, places), None)
 
 
 def _row(case: _Case, run: _Run, folder: Path, plugin: _Plugin) -> Row:
     result, (asked, location) = _read_trace(folder, run.trace_path), plugin.describe(case)
-    usage = total(read_usage(each) for each in result.model_usage.values())
+    usage = total(read_usage(figures) for figures in result.model_usage.values())
     return Row(
         id=case.name,
         passed=run.passed and not run.outage,
@@ -182,7 +182,7 @@ def _row(case: _Case, run: _Run, folder: Path, plugin: _Plugin) -> Row:
         answer="" if run.outage else result.result,
         asked=[case.prompt_markdown, asked],
         graded=case.graders,
-        checks=tuple(each.convert() for each in run.graders),
+        checks=tuple(grade.convert() for grade in run.graders),
         score=run.score,
         reason=run.violation or run.error or "",
         usage=usage.or_else(Usage(cost_usd=run.cost_usd)),

@@ -52,7 +52,7 @@ class _Usage(Record):
     total_cost: Amount | None = None
 
     def convert(self) -> Usage:
-        """Ours has the tokens of the cache in those of the input."""
+        """As our usage, whose input tokens contain the tokens of the cache."""
         read, written = self.input_tokens_cache_read, self.input_tokens_cache_write
         tokens = self.input_tokens + (read or 0) + (written or 0)
         return Usage(tokens, self.output_tokens, read, written, self.total_cost)
@@ -116,7 +116,7 @@ class InspectResults(Format):
     program = "inspect"
     command = ("eval", "{SUITE}", *_OPTIONS)
     again = ("eval", "{SELECTION}", *_OPTIONS)
-    #: A cache that starts share would make one sample of all.
+    #: With one cache for all starts, their samples would be the same.
     variables: ClassVar[Mapping[str, str]] = {"INSPECT_CACHE_DIR": "{RESULTS}/cache"}
     has_scores = True
 
@@ -150,8 +150,8 @@ class InspectResults(Format):
         # There is no number in the log of a task of which nothing is selected, or all samples err.
         is_empty = log.planned is None and all(sample.error for sample in log.samples)
         if not is_empty and log.planned != len(log.samples):
-            found, planned = len(log.samples), log.planned or "unknown"
-            raise ResultsError(f"the log of {task} has {found} of {planned} samples")
+            present, planned = len(log.samples), log.planned or "unknown"
+            raise ResultsError(f"the log of {task} has {present} of {planned} samples")
         return log
 
 
@@ -182,8 +182,8 @@ def _rows(log: _Log, has_models: bool, rule: PassRule | None) -> Iterator[Row]:
             asked=None if sample.files else [messages, sample.choices, sample.setup],
             graded={"target": sample.target, "scorers": scorers},
             checks=tuple(
-                Check(each, {name: passed}.get(each), _number(score.value), score.explanation)
-                for each, score in scores.items()
+                Check(scorer, {name: passed}.get(scorer), _number(score.value), score.explanation)
+                for scorer, score in scores.items()
             ),
             score=figure,
             reason="; ".join(filter(None, (limit, decisive.explanation if decisive else ""))),
@@ -194,7 +194,7 @@ def _rows(log: _Log, has_models: bool, rule: PassRule | None) -> Iterator[Row]:
 
 
 def _figure(value: Any, name: str, rule: PassRule | None) -> float | None:
-    """The number of a score, None of `Score.unscored`. ResultsError if it takes a rule to decide
+    """The number of a score, None for `Score.unscored`. ResultsError if it takes a rule to decide
     whether it passes."""
     if rule and isinstance(value, dict) and rule.key in value:
         value = value[rule.key]

@@ -121,8 +121,8 @@ def _row(name: str, case: Attributes, elements: Sequence[Element], suite: Suite)
         elif child.tag not in _OTHERS:
             unknown = f"a test has a <{cut_line(child.tag, _SHOWN)}>"
             raise ResultsError(f"{unknown}, which {JunitResults.version} does not have")
-        for each in child.iter("property"):
-            properties[each.get("name", "")] = each.get("value", "")
+        for entry in child.iter("property"):
+            properties[entry.get("name", "")] = entry.get("value", "")
     failure, error, skipped = ("\n".join(lines) for lines in texts.values())
     if name == suite.path:  # vitest
         raise ResultsError(f"{_NO_TESTS}: {cut_line(failure, _SHOWN)}")

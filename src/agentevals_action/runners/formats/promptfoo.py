@@ -106,7 +106,7 @@ class _Result(Record):
 
     @property
     def single(self) -> Sequence[_Component]:
-        """The assertions without sets, whose own ones follow them, and are also inside."""
+        """The assertions that are no sets: those inside a set also follow it in the list."""
         return [part for part in self.components or () if not part.component_results]
 
     @property
@@ -122,7 +122,7 @@ class _Result(Record):
 
     @property
     def usage(self) -> Usage:
-        """Of the reply. promptfoo writes 0 for tokens that a provider does not count."""
+        """The usage of the reply. promptfoo writes 0 for tokens that a provider does not count."""
         tokens = self.prompt_tokens or None, self.completion_tokens or None
         return Usage(*tokens, cost_usd=self.reply_cost)
 
@@ -153,13 +153,13 @@ class _Test:
 
     @property
     def description(self) -> str:
-        """The configured one, or empty."""
+        """The configured description, or empty."""
         text = self.result.test_case.get("description")
         return text if isinstance(text, str) and not _ROW_NUMBER.fullmatch(text) else ""
 
     @cached_property
     def variables(self) -> Mapping[str, Any]:
-        """Those that are configured."""
+        """The configured variables."""
         return _configured(self.result.vars)
 
     @cached_property
@@ -178,23 +178,19 @@ class _Test:
 
     @cached_property
     def key(self) -> str:
-        """The same for all its samples, of which no other test has some."""
+        """The key of all its samples, which no sample of another test has."""
         return compute_digest([self.description, self.own])
 
     def failure(self) -> Mapping[str, Any]:
         """The result that makes `--filter-failing` run the test again."""
         variables, provider = _configured(self.written["vars"]), self.written.get("provider")
-        found = {"success": False, "vars": variables, "provider": provider or {}}
+        failed = {"success": False, "vars": variables, "provider": provider or {}}
         test, written = self.result.test_case, self.written["testCase"]
         if any(test.get(name) not in (None, self.default.get(name)) for name in _NOT_MADE):
-            return found
+            return failed
         # The assertions of a result contain the default ones already.
         options = {**as_object(written.get("options")), "disableDefaultAsserts": True}
-        return {**found, "testCase": {**written, "options": options}}
-
-
-def _position(test: _Test) -> tuple[int, int]:
-    return test.result.test_idx, test.result.prompt_idx
+        return {**failed, "testCase": {**written, "options": options}}
 
 
 class PromptfooResults(Format):
@@ -214,7 +210,7 @@ class PromptfooResults(Format):
         "PROMPTFOO_DISABLE_TELEMETRY": "1",
         "PROMPTFOO_DISABLE_UPDATE": "1",
     }
-    #: Beside a relative one it looks for globs of prompts in `evals/evals`.
+    #: With a relative path it looks for globs of prompts in `evals/evals`.
     is_absolute = True
     exit_codes = frozenset({0, 1, 100})
 
@@ -226,7 +222,8 @@ class PromptfooResults(Format):
         document = _Document.model_validate_json(relative)
         written, default = from_json(content)["results"]["results"], as_object(document.default)
         pairs = zip(document.rows, written, strict=True)  # in the order of completion
-        tests = sorted((_Test(*pair, default) for pair in pairs), key=_position)
+        tests = [_Test(*pair, default) for pair in pairs]
+        tests.sort(key=lambda test: (test.result.test_idx, test.result.prompt_idx))
         ends = _ends(document.columns, document.rows)
         if any(result.prompt_idx >= len(ends) for result in document.rows):
             raise ResultsError(f"its {_FILE} lacks the prompt of a result")
@@ -308,27 +305,27 @@ def _prompt_name(label: str, text: str) -> str:
 
 
 def _numbered(names: Mapping[Any, str], noun: str) -> Mapping[Any, str]:
-    """The names, of which equal and empty ones get numbers; empty if there is only one."""
+    """The names, with numbers for equal and empty ones; all empty if there is only one key."""
     counts = Counter[str]()
-    made = {}
+    numbered = {}
     for key, name in names.items():
         counts[name] += 1
-        made[key] = f"{name or noun} {counts[name]}" if counts[name] > 1 or not name else name
-    return made if len(made) > 1 else dict.fromkeys(names, "")
+        numbered[key] = f"{name or noun} {counts[name]}" if counts[name] > 1 or not name else name
+    return numbered if len(numbered) > 1 else dict.fromkeys(names, "")
 
 
 def _places(suite: Suite) -> Mapping[str, Location]:
     """Where tests stand in the configuration and in the YAML and CSV files that it names, by their
     descriptions, or by their variables where they have none."""
-    found: dict[str, Location] = {}
+    places: dict[str, Location] = {}
     for file in suite.files:
         if file.role in ("suite", "named file"):
             read = _csv_tests if file.path.endswith(".csv") else objects_in
             for test, place in read(get_content(suite, file.path), file.path):
-                own = as_object(test.get("vars"))
-                if name := _text(test.get("description")) or (own and _place_key(own)):
-                    found.setdefault(name, place)
-    return found
+                variables = as_object(test.get("vars"))
+                if name := _text(test.get("description")) or (variables and _place_key(variables)):
+                    places.setdefault(name, place)
+    return places
 
 
 def _csv_tests(content: bytes, path: str) -> Iterator[tuple[Mapping[str, Any], Location]]:
@@ -337,14 +334,14 @@ def _csv_tests(content: bytes, path: str) -> Iterator[tuple[Mapping[str, Any], L
     rows, line = csv.DictReader(text, restkey="__rest"), 2
     with suppress(csv.Error):
         for row in rows:
-            own = {name: cell for name, cell in row.items() if not name.startswith("__")}
-            yield {"description": row.get("__description"), "vars": own}, Location(path, line)
+            variables = {name: cell for name, cell in row.items() if not name.startswith("__")}
+            yield {"description": row.get("__description"), "vars": variables}, Location(path, line)
             line = rows.line_num + 1
 
 
 def _place_key(variables: Mapping[str, Any]) -> str:
     """The variables as texts: a cell of a CSV file has no other type."""
-    return compute_digest({name: _text(each).strip() for name, each in variables.items()})
+    return compute_digest({name: _text(value).strip() for name, value in variables.items()})
 
 
 def _row(test: _Test, files: _Files) -> Row:
@@ -352,7 +349,7 @@ def _row(test: _Test, files: _Files) -> Row:
     result = test.result
     is_scored = bool(result.components or result.test_case.get("assert"))
     grading = {name: result.test_case.get(name) for name in _GRADING}
-    values = [f"{name}: {_text(each)}" for name, each in test.variables.items()]
+    values = [f"{name}: {_text(value)}" for name, value in test.variables.items()]
     return Row(
         id=test.name,
         passed=result.success and not result.failure_reason,
