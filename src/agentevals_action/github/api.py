@@ -191,9 +191,9 @@ class GitHubApi:
                     raise
                 again = pause is not None and self.wait(pause * random.uniform(1, 1.25))  # noqa: S311  # no secret
                 with api_errors():
-                    found = find() if find is not None else None
-                if found is not None:
-                    return found
+                    existing = find() if find is not None else None
+                if existing is not None:
+                    return existing
                 if not again:
                     raise
         raise AssertionError("the last call returns or raises")

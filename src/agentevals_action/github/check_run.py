@@ -78,7 +78,7 @@ class CheckRunWriter:
 
     def write(self, report: CheckReport) -> str | None:
         """Writes the check run with its annotations, and returns its URL. A second call replaces
-        conclusion and text. That of a requested run counts for its base branch only."""
+        conclusion and text. The check of a requested run counts for its base branch only."""
         if (pull := self._job.requested_pull) and not self._counts_for(pull):
             return None
         annotations = [
@@ -98,8 +98,8 @@ class CheckRunWriter:
     def _counts_for(self, requested: PullRequest) -> bool:
         """Whether the check run of a requested run counts for its own base branch alone.
 
-        Attack: the author changes the base branch while the run for one with weak judges takes
-        place. The claims' check is written for the new one, and the green one after it."""
+        Attack: the author changes the base branch while the run for a branch with weak judges takes
+        place. The claims' check is written for the new branch, and the green check after it."""
         try:
             others = other_bases(self._api, requested)
         except HostError as error:

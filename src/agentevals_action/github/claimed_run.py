@@ -73,20 +73,20 @@ class FirstPhase:
         Attack: the artifact, or the event's list of pull requests, names another pull request. For
         a fork that list is empty."""
         run, repository = self._run, self._head_repository
-        found: list[PullRequest] = []
+        current: list[PullRequest] = []
         if repository and run.head_branch:
             head = f"{repository.partition('/')[0]}:{run.head_branch}"
             with _readable("pull-requests: read"):
                 opened = self._api.repository.get_pulls(state="open", head=head)
                 pulls = [PullRequest.from_reply(pull.raw_data) for pull in opened]
             key = repository, run.head_sha
-            found = [pull for pull in pulls if (pull.head_repository, pull.head_sha) == key]
-        if not found:
+            current = [pull for pull in pulls if (pull.head_repository, pull.head_sha) == key]
+        if not current:
             head = run.head_sha[:12]
             raise NothingToPublish(
                 f"no open pull request has the head {head}: it was closed, or has moved"
             )
-        return sorted(found, key=lambda pull: pull.number)
+        return sorted(current, key=lambda pull: pull.number)
 
     def require_undecided(self, pulls: Sequence[PullRequest]) -> None:
         """Raises NothingToPublish if the newest check run of the head of these pull requests is of
@@ -98,12 +98,12 @@ class FirstPhase:
         head, branches = pulls[0].head_sha, {branch_digest(pull.base_ref) for pull in pulls}
         with _readable("checks: write"):
             checks = self._api.repository.get_commit(head).get_check_runs(filter="all")
-            own = {
+            identities = {
                 check.id: identity
                 for check in checks
                 if (identity := read_id(check.external_id)) and identity.gate == self._gate
             }
-        if own and {(newest := own[max(own)]).requested_for} == branches:
+        if identities and {(newest := identities[max(identities)]).requested_for} == branches:
             raise NothingToPublish(
                 f"the run {newest.run}, which a maintainer requested, decides about the head"
             )
@@ -112,17 +112,17 @@ class FirstPhase:
         """The newest artifact of the run: a ZIP. HostError if there is none."""
         run = self._run
         with _readable("actions: read"):
-            found = [
+            artifacts = [
                 artifact
                 for artifact in run.get_artifacts()
                 if artifact.name == ARTIFACT and artifact.workflow_run.id == run.id
             ]
-        if not found:
+        if not artifacts:
             raise HostError(
                 f"the run {run.id} left no artifact `{ARTIFACT}`",
                 "let its last step upload the report folder with `if: always()`",
             )
-        return self._read(max(found, key=lambda artifact: artifact.id))
+        return self._read(max(artifacts, key=lambda artifact: artifact.id))
 
     def _read(self, artifact: Artifact) -> bytes:
         name, content = f"the artifact `{artifact.name}`", None

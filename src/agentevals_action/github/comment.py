@@ -97,11 +97,11 @@ class CommentWriter:
 
     def read_latest(self) -> tuple[Marker, datetime] | None:
         """The marker of the latest comment and the time of its last change. ApiError."""
-        own = self._list_own()
-        return (own[-1].marker, own[-1].comment.updated_at) if own else None
+        comments = self._list_own()
+        return (comments[-1].marker, comments[-1].comment.updated_at) if comments else None
 
     def store_accepted(self, accepted: AcceptedCommit | None) -> None:
-        """Sets what the next comment stores, in place of what the latest one does."""
+        """Sets the accepted commit of the next comment, in place of that of the latest one."""
         self._marker = self._marker.model_copy(update={"accepted": accepted})
         self._keeps_accepted = False
 
@@ -116,21 +116,21 @@ class CommentWriter:
             return None
 
     def _publish(self, report: CommentReport) -> str | None:
-        own = self._list_own()
-        if (not own and not report.wanted) or self._is_outdated(own):
+        comments = self._list_own()
+        if (not comments and not report.wanted) or self._is_outdated(comments):
             return None
         changes: dict[str, object] = {"outcome": report.outcome}
-        if self._keeps_accepted and own:
-            changes["accepted"] = own[-1].marker.accepted
+        if self._keeps_accepted and comments:
+            changes["accepted"] = comments[-1].marker.accepted
         line = f"{self._marker.model_copy(update=changes).line()}\n"
         body = line + limits.cut_markdown(report.body, limits.COMMENT, reserved=len(line))
-        if not own:
-            return self._create(body, own).html_url
-        latest = own[-1]
-        self._minimize(own[:-1])
+        if not comments:
+            return self._create(body, comments).html_url
+        latest = comments[-1]
+        self._minimize(comments[:-1])
         is_worse = _ORDER.index(report.outcome) > _ORDER.index(latest.marker.outcome)
         if report.wanted and is_worse:
-            created = self._create(body, own)  # an edit would notify nobody
+            created = self._create(body, comments)  # an edit would notify nobody
             self._minimize([latest])
             return created.html_url
         # A green comment next to a red check would be false, and a red one next to a green check:
@@ -143,17 +143,17 @@ class CommentWriter:
     def _list_own(self) -> Sequence[_OwnComment]:
         """The action's comments of this gate, oldest first. ApiError."""
         with api_errors():
-            found = [
+            marked = [
                 _OwnComment(comment, marker)
                 for comment in self._issue.get_comments()
                 if (marker := read_marker(comment.body or "")) and marker.id == self._marker.id
             ]
-            if not found:
+            if not marked:
                 return ()
             login, number = self._viewer()
             own = [
                 comment
-                for comment in found
+                for comment in marked
                 if (user := comment.comment.user) and (user.id == number or user.login == login)
             ]
             return sorted(own, key=lambda comment: comment.comment.id)
@@ -168,33 +168,32 @@ class CommentWriter:
                 raise
             return _ACTIONS_BOT, None
 
-    def _is_outdated(self, own: Sequence[_OwnComment]) -> bool:
+    def _is_outdated(self, comments: Sequence[_OwnComment]) -> bool:
         """Whether the pull request has a newer commit, or a newer run has written for this one."""
         head = self._marker.head
+        rivals = [comment.marker for comment in comments if comment.marker.head == head]
         reason = ""
         if self._api.repository.get_pull(self.number).head.sha != head:
             reason = "the pull request has a newer commit than the reviewed one"
-        elif any(
-            self._marker.yields_to(comment.marker) for comment in own if comment.marker.head == head
-        ):
+        elif any(map(self._marker.yields_to, rivals)):
             reason = "a newer run for the same commit has written it"
         if reason:
             self._api.notice(f"The comment was not changed: {reason}.")
         return bool(reason)
 
-    def _create(self, body: str, own: Sequence[_OwnComment]) -> IssueComment:
-        known = {comment.comment.id for comment in own}
+    def _create(self, body: str, comments: Sequence[_OwnComment]) -> IssueComment:
+        known = {comment.comment.id for comment in comments}
         line = body.partition("\n")[0]
 
         def find() -> IssueComment | None:
-            new = (own.comment for own in self._list_own() if own.comment.id not in known)
+            new = (entry.comment for entry in self._list_own() if entry.comment.id not in known)
             return next((comment for comment in new if comment.body.startswith(line)), None)
 
         return self._api.create(lambda: self._issue.create_comment(body), find)
 
     def _minimize(self, outdated: Sequence[_OwnComment]) -> None:
         """Folds outdated comments away; a failure is only a notice."""
-        comments = {own.comment.node_id: own.comment for own in outdated[-limits.PAGE :]}
+        comments = {entry.comment.node_id: entry.comment for entry in outdated[-limits.PAGE :]}
         if not comments:
             return
         try:

@@ -18,9 +18,9 @@ def read_acceptance(
     api: GitHubApi, job: Job, comments: CommentWriter, label: str
 ) -> Acceptance | None:
     """Who accepts the regressions of the head of a pull request by this label, or the problem why
-    nobody does; None without the label. The next comment stores the commit that it accepts.
+    nobody does; None without the label. The next comment stores the accepted commit.
 
-    The run of the event `labeled` accepts its head. Any other run reads what that one has stored,
+    The run of the event `labeled` accepts its head. Any other run reads what such a run has stored,
     and a requested run finds out for which head the label was added."""
 
     def accept(who: str) -> Acceptance:
@@ -30,7 +30,7 @@ def read_acceptance(
     try:
         with api_errors():
             labels = api.repository.get_pull(comments.number).labels
-            if not any(_is_same(found.name, label) for found in labels):
+            if not any(_is_same(attached.name, label) for attached in labels):
                 comments.store_accepted(None)
                 return None
             if job.label and _is_same(job.label.name, label):

@@ -70,7 +70,7 @@ class BoundedRetry(github.GithubRetry):
         reset = response.headers.get("x-ratelimit-reset", "")
         if response.headers.get("x-ratelimit-remaining") != "0" or not reset.isdigit():
             return limits.SECONDARY_LIMIT_SECONDS
-        return max(0.0, float(reset) - time.time()) + 1.0  # it is at any moment of that second
+        return max(0.0, float(reset) - time.time()) + 1.0  # the reset may be at the second's end
 
     def increment(  # type: ignore[override]  # the return type is that of GithubRetry
         self,

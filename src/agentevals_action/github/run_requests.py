@@ -76,11 +76,11 @@ def _first_line(body: str | None) -> str:
 
 
 def other_bases(api: GitHubApi, pull: PullRequest) -> Sequence[str]:
-    """The base branches of all open pull requests with the same head, without that of this one as
-    it was read: a check run belongs to a commit, and counts for each of them. HostError."""
+    """The other base branches of all open pull requests with the head of this one: a check run
+    belongs to a commit, and counts for each of them. HostError."""
     with _readable():
         opened = api.repository.get_pulls(state="open")
-        bases = {found.base.ref for found in opened if found.head.sha == pull.head_sha}
+        bases = {other.base.ref for other in opened if other.head.sha == pull.head_sha}
     return sorted(bases - {pull.base_ref})
 
 
@@ -108,8 +108,8 @@ class RunRequests:
             return PullRequest.from_reply(self._read().raw_data)
 
     def require_valid(self, pull: PullRequest) -> None:
-        """Raises Refused unless a person with write access asks for the head of the pull request as
-        it was read: that one runs.
+        """Raises Refused unless a person with write access asks for the head of the pull request
+        that was read, which is the head that runs.
 
         Attack: between the comment and the run, a stranger pushes code that nobody has read: the
         command names the commit. Or the base branch is changed to one with fewer tests, or a second
@@ -122,8 +122,8 @@ class RunRequests:
             reason = "the comment was edited after it was written"
             raise Refused(reason, "write the command in a new comment")
         with _readable():
-            now = self._read()
-            state = "merged" if now.merged_at else now.state
+            current = self._read()
+            state = "merged" if current.merged_at else current.state
         if state != "open":
             raise Refused(f"the pull request is {state}", "open it, then write it again")
         if not pull.head_sha.startswith(request.commit):
@@ -145,18 +145,16 @@ class RunRequests:
         Raises Refused for a conflict, and if GitHub has not made it in time."""
         for _ in range(0, _MERGE_SECONDS, _PAUSE):
             with as_host_errors("the merge commit could not be read", "contents: read"):
-                now, repository = self._read(), self._api.repository
-                if (now.head.sha, now.base.ref, now.state) != (
-                    pull.head_sha,
-                    pull.base_ref,
-                    "open",
-                ):
+                current, repository = self._read(), self._api.repository
+                facts = current.head.sha, current.base.ref, current.state
+                if facts != (pull.head_sha, pull.base_ref, "open"):
                     reason = "the pull request was changed while its merge commit was asked for"
                     raise Refused(reason, "read the changes, then write the command again")
-                if now.mergeable is False:
+                if current.mergeable is False:
                     reason = "the pull request has a conflict with its base branch"
                     raise Refused(reason, "resolve it, then write the command for the new head")
-                tip, merge = repository.get_branch(pull.base_ref).commit.sha, now.merge_commit_sha
+                tip = repository.get_branch(pull.base_ref).commit.sha
+                merge = current.merge_commit_sha
                 parents = repository.get_commit(merge).parents if merge else ()
                 if merge and [parent.sha for parent in parents] == [tip, pull.head_sha]:
                     return merge, tip

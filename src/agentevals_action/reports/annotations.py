@@ -46,16 +46,16 @@ def annotations(view: ReportView, limit: int) -> tuple[tuple[Annotation, ...], i
     """At most `limit` annotations, failures first, and how many more there are.
 
     A failure for each error of a suite, each failed gate and each condition of a variant that is
-    not met, a warning for each regression without a failed gate and each error on head, of which
-    tests on the same line share one. Quarantined, accepted, flaky and undecided tests have none,
-    because they need no correction."""
+    not met, a warning for each regression without a failed gate and each error on head; tests on
+    the same line with the same error share one. Quarantined, accepted, flaky and undecided tests
+    have none, because they need no correction."""
     failures = [
         *invalid_suites(view),
         *(failed.annotation for failed in failed_gates(view)),
         *_failed_conditions(view),
     ]
-    found = [*failures, *_warnings(view)]
-    return tuple(found[:limit]), max(0, len(found) - limit)
+    listed = [*failures, *_warnings(view)]
+    return tuple(listed[:limit]), max(0, len(listed) - limit)
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,12 @@ def failed_gates(view: ReportView) -> Iterator[FailedGate]:
 
 
 def _failed_conditions(view: ReportView) -> Iterator[Annotation]:
-    for suite, found in failed_variants(view.review.suites):
-        location, name = found.run.variant.location, name_variant(found.run.variant)
-        shown = plain(f"{suite.run.label}, {name}: {describe_variant(found)}", 4 * _LINE)
-        tests = (f"{title}: {', '.join(ids)}" for title, ids in list_tests(found))
+    for suite, comparison in failed_variants(view.review.suites):
+        location, name = comparison.run.variant.location, name_variant(comparison.run.variant)
+        shown = plain(f"{suite.run.label}, {name}: {describe_variant(comparison)}", 4 * _LINE)
+        tests = (f"{title}: {', '.join(ids)}" for title, ids in list_tests(comparison))
         lines = "".join(f"\n- {plain(line, _LINE)}" for line in tests)
-        title = f"The condition `must: {found.run.variant.must}` is not met"
+        title = f"The condition `must: {comparison.run.variant.must}` is not met"
         yield Annotation(location.path, location.line, "failure", title, shown + lines)
 
 

@@ -25,7 +25,7 @@ class CheckReport:
 
     `conclusion` is GitHub's word: `success`, `failure`, `neutral` or `cancelled`. `annotations` are
     already cut to the limit; `summary` states how many are left out. `details_url` is the page
-    behind the check run, None for the run's."""
+    behind the check run, None for the page of the run."""
 
     conclusion: str
     title: str

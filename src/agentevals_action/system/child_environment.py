@@ -39,7 +39,7 @@ class ChildContext:
     """How the programs of a run start: all see `environment`, agents also the variables that the
     workflow passes on (`allowed`). `withheld` are the names of the credentials that no program
     sees. `isolation` gives their users. `unset` are the names that the workflow passes on and that
-    have no value. `packages` are those of each tree, which its own programs find first."""
+    have no value. `packages` are those that the programs of each tree find first."""
 
     environment: Mapping[str, str]
     allowed: Mapping[str, str] = field(default_factory=dict)
@@ -67,8 +67,8 @@ class ChildContext:
         return advice if names else ""
 
     def workspace(self, tree: Path) -> dict[str, str]:
-        """The variable that names the workspace, for a program of a tree: on base, it is another
-        one."""
+        """The variable that names the workspace, for a program of a tree: that of base is another
+        tree than the workspace."""
         name = "GITHUB_WORKSPACE"
         return {name: str(tree)} if name in self.environment else {}
 
@@ -87,13 +87,13 @@ class ChildContext:
         self, program: Program, root: Path, tree: Path, start: Path, results: Path | None = None
     ) -> Program:
         """A program that finds the Python packages of a checkout (`root`) first, whatever is
-        installed. It runs in `tree`, the checkout or that of its judges, and belongs to the folder
-        `start`. pytest writes into `results` what it did not import from there."""
-        if not (found := self.packages.get(root)):
+        installed. It runs in `tree`, the checkout or the judge tree, and belongs to the folder
+        `start`. pytest writes into `results` which module it imported from elsewhere."""
+        if not (packages := self.packages.get(root)):
             return program
         old, folder = program.environment, program.folder
         words = [str(folder / word) if "/" in word else word for word in all_words(program.words)]
-        first, modules = own_packages(found, tree, start, words, old.get("PATH", os.defpath))
+        first, modules = own_packages(packages, tree, start, words, old.get("PATH", os.defpath))
         facts = {"trees": [str(tree), str(root)], "modules": modules, "results": str(results)}
         folders, plugins = [*map(str, first), old.get("PYTHONPATH")], old.get(_PLUGINS)
         variables = {"AGENTEVALS_PACKAGES": json.dumps(facts)}

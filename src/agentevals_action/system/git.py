@@ -112,13 +112,13 @@ class GitRepository:
         environ: Mapping[str, str] | None = None,
     ) -> "GitRepository":
         """The repository that contains `path`. GitError if there is none with a working tree."""
-        found = cls(path, token, server_url, environ)
-        done = await found._call("rev-parse", "--show-toplevel")
+        repository = cls(path, token, server_url, environ)
+        done = await repository._call("rev-parse", "--show-toplevel")
         if done.returncode == 0:
-            found.root = Path(os.fsdecode(done.output.removesuffix(b"\n"))).resolve()
-            return found
+            repository.root = Path(os.fsdecode(done.output.removesuffix(b"\n"))).resolve()
+            return repository
         advice = "change to the folder of your repository, or make this one with `git init`"
-        if found.environ.get("GITHUB_ACTIONS") == "true":
+        if repository.environ.get("GITHUB_ACTIONS") == "true":
             advice = "put `- uses: actions/checkout@v4` before this step, without `path`"
         raise GitError(f"{path} is not a git repository ({_last_line(done.stderr)})", advice)
 
@@ -149,8 +149,8 @@ class GitRepository:
     async def commit_time(self, sha: str) -> str:
         """The time of a commit: ISO 8601, UTC."""
         for name, value in await self._headers(sha):
-            if name == "committer" and (found := re.search(r" (\d+) [+-]\d{4}$", value)):
-                return datetime.fromtimestamp(int(found[1]), UTC).isoformat().replace("+00:00", "Z")
+            if name == "committer" and (match := re.search(r" (\d+) [+-]\d{4}$", value)):
+                return datetime.fromtimestamp(int(match[1]), UTC).isoformat().replace("+00:00", "Z")
         raise GitError(f"{sha} is no commit of the repository, or has no date")
 
     async def _headers(self, revision: str) -> Sequence[tuple[str, str]]:
@@ -174,9 +174,9 @@ class GitRepository:
         reply = await self._read("rev-parse", "--is-shallow-repository")
         return reply.strip() == b"true"
 
-    async def merge_base(self, one: str, other: str) -> str | None:
+    async def merge_base(self, commit: str, other: str) -> str | None:
         """SHA of the best common ancestor; None if the repository contains none."""
-        done = await self._call("merge-base", one, other)
+        done = await self._call("merge-base", commit, other)
         if done.returncode == 1:
             return None
         return _checked("merge-base", done).decode("ascii").strip()
@@ -186,8 +186,8 @@ class GitRepository:
         done = await self._call("config", "--show-scope", "--get-regexp", r"^user\.(name|email)$")
         lines = (line.split(maxsplit=2) for line in os.fsdecode(done.output).splitlines())
         # The last one of a key holds; those of the command are the action's own.
-        found = {words[1]: words[2] for words in lines if words[0] != "command" and words[2:]}
-        return found.get("user.name") or found.get("user.email", "")
+        values = {words[1]: words[2] for words in lines if words[0] != "command" and words[2:]}
+        return values.get("user.name") or values.get("user.email", "")
 
     async def fetch(self, sha: str) -> None:
         """Fetches one commit from `origin`, without its history if the clone is shallow: a complete
@@ -197,7 +197,7 @@ class GitRepository:
         await self._read("fetch", *options, *depth, "--", "origin", sha, network=True)
 
     async def origin(self) -> str:
-        """The URL of `origin`; with a token, one that names SSH becomes that of the server."""
+        """The URL of `origin`; with a token, a URL for SSH becomes one of the server."""
         done = await self._call("remote", "get-url", "origin")
         if done.returncode != 0:
             raise GitError("the repository has no remote `origin`", "add it with `git remote add`")
@@ -234,12 +234,12 @@ class GitRepository:
     async def blobs(self, differing: Collection[str]) -> dict[str, str]:
         """The ids of the contents of all tracked files by path: those of git, and for the paths
         that are `differing` from the commit, of the file on disk."""
-        found = {}
+        ids = {}
         for entry in (await self._read("ls-files", "-s", "-z")).split(b"\0"):
             about, _, name = entry.partition(b"\t")
             if name:
-                found[os.fsdecode(name)] = about.split()[1].decode("ascii")
-        return found | {path: _id_on_disk(self.root / path) for path in differing if path in found}
+                ids[os.fsdecode(name)] = about.split()[1].decode("ascii")
+        return ids | {path: _id_on_disk(self.root / path) for path in differing if path in ids}
 
     async def search(self, pattern: str, paths: Sequence[str]) -> Mapping[str, Sequence[str]]:
         """The lines of tracked files in which an extended regular expression matches, in capital or
@@ -248,11 +248,11 @@ class GitRepository:
         options = ("-i", "-a", "-z", "--no-color", "--full-name", "--no-recurse-submodules")
         done = await self._call("grep", *options, "-E", "-e", pattern, "--", *paths)
         output = b"" if done.returncode == 1 else _checked("grep", done)
-        found: defaultdict[str, list[str]] = defaultdict(list)
+        lines: defaultdict[str, list[str]] = defaultdict(list)
         for line in filter(None, output.split(b"\n")):
             name, _, text = line.partition(b"\0")
-            found[os.fsdecode(name)].append(text.decode("utf-8", "replace"))
-        return found
+            lines[os.fsdecode(name)].append(text.decode("utf-8", "replace"))
+        return lines
 
     async def changed_files(self, base: str, head: str | None = None) -> tuple[ChangedFile, ...]:
         """The files that changed from `base` to `head`, with renames; without `head`, to the
@@ -270,9 +270,11 @@ class GitRepository:
             names, index = folder / "names", folder / "index"
             files = (os.fsencode(path) for path in untracked if not path.endswith("/"))
             names.write_bytes(b"\0".join(files))
-            own = await self._read("rev-parse", "--path-format=absolute", "--git-path", "index")
+            index_path = await self._read(
+                "rev-parse", "--path-format=absolute", "--git-path", "index"
+            )
             # With its time: git reads a file again that changed when the index was written.
-            shutil.copy2(os.fsdecode(own.removesuffix(b"\n")), index)
+            shutil.copy2(os.fsdecode(index_path.removesuffix(b"\n")), index)
             copy = {"GIT_INDEX_FILE": str(index), "GIT_LITERAL_PATHSPECS": "1"}
             if names.stat().st_size:
                 source = (f"--pathspec-from-file={names}", "--pathspec-file-nul")
@@ -397,7 +399,7 @@ def _checked(command: str, done: process.Completed) -> bytes:
 
 def _parse_name_status(output: bytes) -> tuple[ChangedFile, ...]:
     fields = iter(os.fsdecode(part) for part in output.split(b"\0"))
-    found = []
+    changed = []
     for letter in fields:
         if not letter:
             break
@@ -406,8 +408,8 @@ def _parse_name_status(output: bytes) -> tuple[ChangedFile, ...]:
         path = next(fields)
         if status == "copied":
             status, previous = "added", None
-        found.append(ChangedFile(path, status, previous))
-    return tuple(found)
+        changed.append(ChangedFile(path, status, previous))
+    return tuple(changed)
 
 
 def _id_on_disk(path: Path) -> str:

@@ -53,8 +53,8 @@ class ChildUser:
     """The user of one side's programs, or of judges. It alone can enter `home` and `temp`. `tree`
     is the tree that the program belongs to.
 
-    Its only group is `group`, or one with the number of the user. Judges have that of the programs
-    of a side: each reads and writes in a workspace what the other made."""
+    Its only group is `group`, or one with the number of the user. Judges have the group of a side's
+    programs: each reads and writes in a workspace what the other made."""
 
     uid: int
     home: Path
@@ -72,23 +72,23 @@ class ChildUser:
         reads the trees although their metadata belongs to somebody else."""
         number = environment.get("GIT_CONFIG_COUNT", "")
         index = int(number) if number.isdecimal() else 0
-        own = {"HOME": str(self.home), "TMPDIR": str(self.temp)}
-        own |= {
+        variables = {"HOME": str(self.home), "TMPDIR": str(self.temp)}
+        variables |= {
             "GIT_CONFIG_COUNT": str(index + 1),
             f"GIT_CONFIG_KEY_{index}": "safe.directory",
             f"GIT_CONFIG_VALUE_{index}": "*",
         }
         # Base cannot enter head's checkout, and must not be evaluated with head's files.
         if self.tree is not None and "GITHUB_WORKSPACE" in environment:
-            own["GITHUB_WORKSPACE"] = str(self.tree)
-        return {**environment, **own}
+            variables["GITHUB_WORKSPACE"] = str(self.tree)
+        return {**environment, **variables}
 
 
 @dataclass(frozen=True)
 class Isolation:
     """The users of the programs of head, whose tree is `checkout` (absolute), of the programs of
     base, and of judges; None for the user of the action. The paths in `kept` are in the checkout
-    and belong to nobody of them.
+    and belong to none of these users.
 
     Attack: an agent that ran as the user of its judge would leave a module in the `HOME` that the
     judge's interpreter loads, or write a score into the judge's open standard output."""
@@ -161,15 +161,15 @@ def _adopts_orphans() -> bool:
     return bool(answer.value)
 
 
-def reap_orphans(own: Iterable[int]) -> None:
-    """Forgets the adopted processes that have ended: they count for the limit of their user. `own`
-    are the children that have another waiter."""
+def reap_orphans(awaited: Iterable[int]) -> None:
+    """Forgets the adopted processes that have ended: they count for the limit of their user.
+    `awaited` are the children that have another waiter."""
     if _adopts_orphans():
         children = set[int]()
         for path in Path("/proc/self/task").glob("*/children"):
             with contextlib.suppress(OSError):  # the thread has ended
                 children.update(map(int, path.read_text().split()))
-        for pid in children.difference(own):
+        for pid in children.difference(awaited):
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
 
@@ -214,10 +214,10 @@ def _descendants() -> set[int]:
             state, parent, threads = facts[0], int(facts[1]), int(facts[17])
             if state not in "ZX" or threads > 1:
                 parents[int(path.parent.name)] = parent
-    found = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found - {os.getpid()}
+    pids = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in pids} - pids:
+        pids |= more
+    return pids - {os.getpid()}
 
 
 def new_folder(prefix: str, parent: Path, user: ChildUser | None = None) -> Path:

@@ -224,12 +224,12 @@ class Child:
 
     @property
     def pid(self) -> int | None:
-        """None until it is started."""
+        """The number of its process; None until it is started."""
         return self._process.pid if self._process else None
 
     @property
     def returncode(self) -> int | None:
-        """None while it runs; negative for a signal."""
+        """Its exit code, negative for a signal; None while it runs."""
         return self._process.returncode if self._process else None
 
     async def wait(self, seconds: float) -> bool:
@@ -310,11 +310,12 @@ _children: set[Child] = set()
 
 
 def _reap_orphans() -> None:
-    """Reaps what ended, except the children: asyncio waits for these, and would lose their exit
-    codes. While the number of one is not known, nothing is reaped; its start calls this again."""
-    own = [child.pid for child in _children]
-    if None not in own:
-        reap_orphans(filter(None, own))
+    """Reaps processes that ended, except the children: asyncio waits for these, and would lose
+    their exit codes. While a child has no number yet, nothing is reaped; its start calls this
+    again."""
+    pids = [child.pid for child in _children]
+    if None not in pids:
+        reap_orphans(filter(None, pids))
 
 
 async def _settle(reading: Sequence[asyncio.Task[None]]) -> None:

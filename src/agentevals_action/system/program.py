@@ -66,14 +66,14 @@ def child_error(kind: str, problem: str, output: str, hint: str) -> AttemptError
 
 
 def all_words(words: Sequence[str]) -> Sequence[str]:
-    """The words of a command, and those of the script if it is one of a shell (`sh -c "…"`)."""
-    found = list(words)
+    """The words of a command, and of the script that it gives to a shell (`sh -c "…"`)."""
+    collected = list(words)
     if any(PurePath(word).name in _SHELLS for word in words):
         for option, script in itertools.pairwise(words):
             if _SHELL_SCRIPT.fullmatch(option):
                 with suppress(ValueError):  # quotes that only a shell understands
-                    found += shlex.split(script, comments=True)
-    return found
+                    collected += shlex.split(script, comments=True)
+    return collected
 
 
 def shared_image(words: Sequence[str]) -> str:
@@ -103,8 +103,8 @@ def missing_script(words: Sequence[str], folder: Path) -> Path | None:
     if "/" in program and not _NOT_A_PATH.search(program):
         meant = program
     elif program not in _ELSEWHERE:
-        before = itertools.takewhile(lambda word: word not in _NO_SCRIPT, arguments)
-        paths = (word for word in before if not _NOT_A_PATH.search(word))
+        leading = itertools.takewhile(lambda word: word not in _NO_SCRIPT, arguments)
+        paths = (word for word in leading if not _NOT_A_PATH.search(word))
         meant = next((word for word in paths if _SCRIPT.search(word)), None)
     if meant is None or (folder / meant).exists():
         return None

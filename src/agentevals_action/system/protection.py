@@ -53,18 +53,18 @@ async def protected_checkout(
     `restore_owner`). After a SIGKILL nothing is restored.
 
     InvalidInput if an owner or a mode cannot be changed."""
-    own = [path for path in private if _is_own_folder(path, root)]
+    locked = [path for path in private if _is_own_folder(path, root)]
     with _as_invalid_input():
         PRIVATE_TEMP.mkdir(TRAVERSABLE, parents=True, exist_ok=True)
-        own += find_unknown(folders := repositories(root))
+        locked += find_unknown(folders := repositories(root))
     async with temp_dirs.temp_folder(_PREFIX, PRIVATE_TEMP) as folder:
         folder.chmod(TRAVERSABLE)
         head, base, judge = (_make_user(folder, uid) for uid in UIDS)
-        isolation = Isolation(root, head, base, judge, (root / ".git", *own))
+        isolation = Isolation(root, head, base, judge, (root / ".git", *locked))
         changes = ExitStack()
         try:
             with _as_invalid_input():
-                _lock(isolation, own, environ, changes)
+                _lock(isolation, locked, environ, changes)
                 changes.enter_context(hidden_credentials(root, folders))
                 owners = {root.stat().st_uid, *UIDS}
                 await _change_owner(root, (head.uid, head.uid), owners, isolation.kept)
@@ -212,17 +212,17 @@ def _mounts(environ: Mapping[str, str], root: Path) -> set[Path]:
 
 def _open_socket_folders() -> set[Path]:
     """The folders of Docker sockets that every user may write, as on some machines of one's own.
-    The mode of the socket is that of the machine's, and is not changed; a folder that is mounted,
-    too, stays open."""
-    found = set()
+    The mode of the socket belongs to the machine, and is not changed; a folder that is mounted
+    stays open, too."""
+    open_folders = set()
     for path in _SOCKETS:
         if path.exists() and path.stat().st_mode & stat.S_IWOTH:
             folder = path.resolve().parent
             if folder.stat().st_dev == Path("/").stat().st_dev:
-                found.add(folder)
+                open_folders.add(folder)
             else:
                 log.warning("every user may write %s: programs of the tests can use Docker", path)
-    return found
+    return open_folders
 
 
 def _restore_mode(path: Path, group: int, mode: int) -> None:

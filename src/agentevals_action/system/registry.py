@@ -8,8 +8,8 @@ Class = TypeVar("Class", bound=type)
 
 
 class Registry(Mapping[str, Class]):
-    """The classes of a `package`, each imported when it is looked up: together they import
-    libraries for longer than a suite takes that names few of them.
+    """The classes of a `package`, each imported when it is looked up: the imports of all take
+    longer than a suite that names few of them.
 
     `places` are the module in the package, and the class in the module, by name; `aliases` are
     other names, by which a class is found but not listed. `-` and `_` are equal in a name."""
@@ -39,8 +39,8 @@ class Registry(Mapping[str, Class]):
     def __getitem__(self, name: str) -> Class:
         key = self.key(name)
         module, class_name = self._places[self._aliases.get(key, key)]
-        found: Class = getattr(import_module(f"{self._package}.{module}"), class_name)
-        return found
+        plugin: Class = getattr(import_module(f"{self._package}.{module}"), class_name)
+        return plugin
 
     def __contains__(self, name: object) -> bool:
         key = self.key(name)  # without an import

@@ -20,7 +20,7 @@ PORT = re.compile(r"(?<!\$)\{PORT\}")
 #: The ports of services. No system gives them to connections, or to programs that ask for any
 #: free port: nobody else takes a port before its service listens there.
 _PORTS = range(20_000, 30_000)
-#: How many of them are tried: a program may have taken them all.
+#: How many ports are tried: a program may have taken them all.
 _TRIES = 1000
 #: The state of a socket that listens (proc_pid_net(5)).
 _LISTENS = "0A"

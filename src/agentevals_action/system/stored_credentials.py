@@ -37,13 +37,13 @@ _USER_INFO = re.compile(rb"(https?://)[^/\s\"]+@", re.IGNORECASE)
 def repositories(root: Path) -> Sequence[Path]:
     """The folders (`.git`) of the repositories in a checkout: its own, of submodules and of others
     (a second `actions/checkout` with `path`)."""
-    found = []
+    git_folders = []
     for folder, folders, _ in os.walk(root):
         if ".git" in folders:
             folders.remove(".git")
-            found.append(Path(folder, ".git"))
-            found += _submodules(found[-1])
-    return found
+            git_folders.append(Path(folder, ".git"))
+            git_folders += _submodules(git_folders[-1])
+    return git_folders
 
 
 def _submodules(repository: Path) -> Iterator[Path]:

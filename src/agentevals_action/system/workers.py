@@ -155,9 +155,9 @@ class Workers:
 
     async def _take(self, program: Program) -> Worker | None:
         """The idle worker of a program that was used last."""
-        own = [worker for worker in self._idle if self._running[worker] == program]
-        while own:
-            self._idle.remove(worker := own.pop())
+        idle = [worker for worker in self._idle if self._running[worker] == program]
+        while idle:
+            self._idle.remove(worker := idle.pop())
             if worker.is_running:
                 return worker
             await self._end(worker)

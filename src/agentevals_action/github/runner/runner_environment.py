@@ -54,7 +54,7 @@ class RunnerEnvironment(BaseModel):
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
-        """Reads them; InvalidInput names every variable that is missing or not valid."""
+        """Reads the variables; InvalidInput names every one that is missing or not valid."""
         names = [str(field.alias) for field in cls.model_fields.values()]
         given = {name: environ[name] for name in names if environ.get(name)}
         try:

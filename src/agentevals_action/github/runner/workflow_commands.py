@@ -49,8 +49,8 @@ class CommandFile:
     """A file that the runner reads after the step, with its content from before the run.
 
     The runner takes the last value of an output, and a program of the pull request could add one:
-    every write replaces the file. A file that cannot be written is a warning. `path` None means
-    there is none."""
+    every write replaces the file. A file that cannot be written is a warning. `path` is None if
+    there is no such file."""
 
     def __init__(self, name: str, path: Path | None) -> None:
         self._name, self._path, self._content = name, path, b""

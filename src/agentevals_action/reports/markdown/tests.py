@@ -42,7 +42,7 @@ def describe_gates(test: TestComparison) -> list[tuple[str, str]]:
     # The result of the confirmation has the same numbers.
     shown = {} if confirmation.describe(test) else rates
     facts = [(gate, f"failed{_gate_note(test, gate, shown.get(gate, ''))}") for gate in failed]
-    return [*facts, *(item for item in rates.items() if item[0] not in failed)]
+    return [*facts, *(fact for fact in rates.items() if fact[0] not in failed)]
 
 
 def _gate_note(test: TestComparison, gate: str, rate: str) -> str:
@@ -51,7 +51,7 @@ def _gate_note(test: TestComparison, gate: str, rate: str) -> str:
     if not rate and gate in test.gates_lost:
         rate = "held on base"
     elif not rate and base and base.verdict:
-        is_known = any(gate == known.name for known in base.gates)
+        is_known = any(gate == on_base.name for on_base in base.gates)
         rate = "on base too" if gate in base.gates_failed else "" if is_known else "new on head"
     return f" ({rate})" if rate else ""
 
@@ -104,29 +104,30 @@ def _answer(side: TestResult, start: int, limit: int) -> str | None:
 def compare_calls(test: TestComparison, limit: int) -> list[Part]:
     """The tool calls that one side alone made; all of both if only their order differs. `limit` is
     in characters of a side."""
-    old, new = _made_calls(test.base), _made_calls(test.head)
-    if old is None or new is None:
+    base_calls, head_calls = _made_calls(test.base), _made_calls(test.head)
+    if base_calls is None or head_calls is None:
         return []
-    before, now = ([key for key, _ in calls] for calls in (old, new))
-    if before == now:
+    base_keys, head_keys = ([key for key, _ in calls] for calls in (base_calls, head_calls))
+    if base_keys == head_keys:
         return []
-    is_reordered = Counter(before) == Counter(now)
-    found = []
-    for whose, own, other in (("Base's", old, now), ("Head's", new, before)):
-        only = [line for _, line in own] if is_reordered else _lines_without(own, other)
-        number = f"{len(only):,} of {len(own):,}"
+    is_reordered = Counter(base_keys) == Counter(head_keys)
+    parts = []
+    sides = (("Base's", base_calls, head_keys), ("Head's", head_calls, base_keys))
+    for whose, listed, other_keys in sides:
+        only = [line for _, line in listed] if is_reordered else _lines_without(listed, other_keys)
+        number = f"{len(only):,} of {len(listed):,}"
         if only:
             lines = "\n".join(plain(line, limit // _CALLS) for line in only)
             note = "the same in another order" if is_reordered else number
-            found.append(Part(f"{whose} tool calls that differ", note, lines))
-    return found
+            parts.append(Part(f"{whose} tool calls that differ", note, lines))
+    return parts
 
 
-def _lines_without(own: Sequence[tuple[str, str]], other: Iterable[str]) -> list[str]:
+def _lines_without(calls: Sequence[tuple[str, str]], other_keys: Iterable[str]) -> list[str]:
     """The lines of the calls that the other side did not make, or made less often."""
-    left = Counter(key for key, _ in own) - Counter(other)
+    left = Counter(key for key, _ in calls) - Counter(other_keys)
     lines = []
-    for key, line in own:
+    for key, line in calls:
         if left[key] > 0:
             left[key] -= 1
             lines.append(line)

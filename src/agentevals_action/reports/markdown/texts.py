@@ -208,8 +208,8 @@ def _days_since(iso: str, review: Review) -> int:
     """The days from a time to head's latest result, because a report has no clock; 0 if unknown."""
     tests = (test for suite in review.suites for test in suite.tests)
     latest = max((test.head.timestamp for test in tests if test.head), default="")
-    now, then = parse_time(latest), parse_time(iso)
-    return (now - then).days if now and then else 0
+    end, start = parse_time(latest), parse_time(iso)
+    return (end - start).days if end and start else 0
 
 
 def _invalid_files(errors: Sequence[Diagnostic]) -> str:
@@ -228,7 +228,7 @@ _LONGEST_ID = 200
 
 @dataclass(frozen=True)
 class Proposal:
-    """The `text` of `.agentevals.yaml` with entries for the first of so many `tests`."""
+    """The `text` of `.agentevals.yaml` with entries for the first tests, and the number of all."""
 
     text: str
     tests: int

@@ -45,7 +45,7 @@ def history_page(trends: Sequence[SuiteTrend], commits_url: str = "") -> str:
 
 
 def _address(trend: SuiteTrend) -> str:
-    """What finds it on the page."""
+    """The address of a suite on the page."""
     return "#".join(filter(None, (trend.path, trend.variant)))
 
 
@@ -75,9 +75,9 @@ def _suite(trend: SuiteTrend) -> dict[str, str]:
 
 def _flaky(trends: Sequence[SuiteTrend]) -> Iterator[dict[str, str]]:
     """The tests whose samples differ, the worst first."""
-    found = [(test, name_trend(trend)) for trend in trends for test in trend.flaky]
-    found.sort(key=lambda entry: (-entry[0].rate, entry[1], entry[0].id))
-    for test, suite in found[:LISTED]:
+    flaky = [(test, name_trend(trend)) for trend in trends for test in trend.flaky]
+    flaky.sort(key=lambda entry: (-entry[0].rate, entry[1], entry[0].id))
+    for test, suite in flaky[:LISTED]:
         yield {
             "id": plain(test.id, _TEXT),
             "suite": plain(suite, _TEXT),

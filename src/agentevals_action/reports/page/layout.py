@@ -19,7 +19,7 @@ from agentevals_action import __version__, templating
 from agentevals_action.escaping import visible
 
 TEXT = 20_000  # characters of one text
-#: The scripts between those that all pages share and a page's own.
+#: The scripts of a page that follow the shared one and precede its own.
 _SCRIPTS = {"report": ("difference.js", "test.js")}
 
 

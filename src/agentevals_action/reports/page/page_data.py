@@ -74,12 +74,12 @@ def page_data(view: ReportView) -> PageData:
         of_test = groups[test.suite, test.comparison.id]
         row = json_in_html({**_row(test, suites, evaluators), "groups": of_test})
         if left_over > 0 and (is_small or not _is_quiet(test)):
-            known = len(messages)
-            found = _details(test, messages, pictures)
+            message_count = len(messages)
+            fields = _details(test, messages, pictures)
             if arms := by_test[test.suite, test.comparison.id]:
-                found["variants"] = arms
-            details = json_in_html(found)
-            added = islice(reversed(messages), len(messages) - known)
+                fields["variants"] = arms
+            details = json_in_html(fields)
+            added = islice(reversed(messages), len(messages) - message_count)
             left_over -= len(details) + sum(map(len, added))
             if left_over >= 0:
                 row = f'{row[:-1]},"details":{details}}}'
@@ -106,17 +106,17 @@ def page_data(view: ReportView) -> PageData:
 
 def _variants(view: ReportView) -> Mapping[Key, list[dict[str, Any]]]:
     """The answers to each test in the variants."""
-    found: defaultdict[Key, list[dict[str, Any]]] = defaultdict(list)
+    by_test: defaultdict[Key, list[dict[str, Any]]] = defaultdict(list)
     for suite in view.review.suites:
-        for each in suite.variants:
-            arm = name_arms(each.run.variant)[1].replace("`", "")
+        for comparison in suite.variants:
+            arm = name_arms(comparison.run.variant)[1].replace("`", "")
             name = {"name": arm[:1].upper() + arm[1:]}
-            for test in each.tests:
+            for test in comparison.tests:
                 if side := _side(test.variant, {}, {}):
-                    found[suite.path, test.id].append(
+                    by_test[suite.path, test.id].append(
                         {**side, **(_figures(test.variant) or {}), **name}
                     )
-    return found
+    return by_test
 
 
 def _folder(url: str | None) -> str | None:
@@ -212,8 +212,8 @@ def _figures(result: TestResult | None) -> dict[str, Any] | None:
 def _details(
     listed: ReportedTest, messages: dict[str, int], pictures: dict[str, int]
 ) -> dict[str, Any]:
-    """The details of a test; `messages` and `pictures` get those of its input with their
-    numbers."""
+    """The details of a test; `messages` and `pictures` get the messages and pictures of its input
+    with their numbers."""
     test = listed.comparison
     head, base = test.head, test.base
     question = listed.result.question if listed.result else ""

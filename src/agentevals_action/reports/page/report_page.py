@@ -110,8 +110,8 @@ def _targets(view: ReportView) -> Iterator[dict[str, str | int]]:
         base = base or head
 
         def mean(traces: Sequence[TraceSummary], name: str) -> float | None:
-            known = [value for trace in traces if (value := getattr(trace, name)) is not None]
-            return sum(known) / len(known) if known else None
+            values = [value for trace in traces if (value := getattr(trace, name)) is not None]
+            return sum(values) / len(values) if values else None
 
         yield {
             "target": visible(target) or UNKNOWN,
@@ -132,7 +132,7 @@ def _traces(results: Iterable[TestResult]) -> list[TraceSummary]:
 class _Dot:
     """Tests with the same scores (to hundredths) and the same `kind`: `x` and `y` in units from the
     upper left corner, `radius` grows with their number; `link` is the hash of the test in the page,
-    of several the filter that shows them."""
+    or of the filter that shows several tests."""
 
     x: float
     y: float
@@ -148,8 +148,8 @@ def _dots(tests: Iterable[ReportedTest]) -> tuple[_Dot, ...]:
     for test in tests:
         if scores := _scores(test):
             groups[*scores, _kind(test)].append(test)
-    ordered = sorted(groups.items(), key=lambda item: (_ORDER[item[0][2]], item[0][:2]))
-    return tuple(_dot(*key, found) for key, found in ordered)
+    ordered = sorted(groups.items(), key=lambda group: (_ORDER[group[0][2]], group[0][:2]))
+    return tuple(_dot(*key, same) for key, same in ordered)
 
 
 def _counts(tests: Iterable[ReportedTest]) -> Counter[Kind]:

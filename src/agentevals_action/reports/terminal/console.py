@@ -33,8 +33,8 @@ _LINE = 1_000  # characters
 _SUITES = 1_000  # in the table
 _TESTS = 50  # in a list
 _SCREEN_SUITES = 4  # in the table on the screen of a review
-#: Rows of a screen besides the outcome, the suites, tests and notices; and at least those of the
-#: latter.
+#: Rows of a screen besides the outcome, the suites, tests and notices; the fewest rows of tests and
+#: notices.
 _FRAME, _LEAST = 11, 6
 
 #: The styles of verdicts.
@@ -75,9 +75,9 @@ def print_suites(view: ReportView, stream: IO[str], limit: int = _SUITES) -> Non
         f"{row.name}, {table.variants}: {words}" for row in table.rows for words in row.variants
     )
     of_pairs = (
-        f"{suite.run.label}, {found.name}: {describe_pairwise(found)}"
+        f"{suite.run.label}, {pairwise.name}: {describe_pairwise(pairwise)}"
         for suite in view.review.suites
-        for found in suite.pairwise
+        for pairwise in suite.pairwise
     )
     print_sentences([table.left, *of_variants, *of_pairs], stream)
 

@@ -57,9 +57,9 @@ def build_view(review: Review, links: Links | None = None) -> ReportView:
 def rank(suite: SuiteComparison) -> int:
     """0: a test needs a reviewer, or a condition is not met; 1: not all tests pass,
     or something is unknown; 2: all is fine."""
-    conditions = {found.outcome for found in suite.variants}
-    conditions |= {found.outcome for found in suite.increases}
-    conditions |= {found.outcome for found in suite.pairwise}
+    conditions = {variant.outcome for variant in suite.variants}
+    conditions |= {increase.outcome for increase in suite.increases}
+    conditions |= {pairwise.outcome for pairwise in suite.pairwise}
     if any(map(needs_review, suite.tests)) or Outcome.FAILED in conditions:
         return 0
     head = suite.head

@@ -41,7 +41,7 @@ def probability(value: float) -> str:
 
 
 def gate_rates(test: TestComparison) -> Mapping[str, str]:
-    """How often required gates held, for those that hold in some samples and fail in others.
+    """How often required gates held, for gates that hold in some samples and fail in others.
 
     A gate that always fails on head is included if it held in some samples of base."""
     head = test.head
@@ -67,7 +67,7 @@ def has_unsteady_gate(test: TestComparison) -> bool:
 
 
 def _gate_history(result: TestResult | None, gate: str) -> Counts:
-    if result is None or all(gate != known.name for known in result.gates):
+    if result is None or all(gate != record.name for record in result.gates):
         return Counts(0, 0)
     scored = [sample for sample in result.samples if sample.verdict]
     return Counts(sum(gate not in sample.gates_failed for sample in scored), len(scored))

@@ -66,7 +66,7 @@ def compare_costs(base: AgentCost | None, head: AgentCost, is_noise: bool = Fals
 
 def spending_sentence(spent: Spending, subject: str = "this run") -> str:
     """`This run cost $0.31 (source: reply); 40 of 120 replies came from the cache.` `Known cost:
-    $0.31 (90 of 120 replies)` if that of the others is unknown.
+    $0.31 (90 of 120 replies)` if the cost of the others is unknown.
 
     Empty if no cost is known and no reply was cached."""
     amount, unpriced, cached = spent.cost_usd, spent.unpriced_replies, spent.cached_replies
@@ -98,7 +98,7 @@ def spent_by_review(review: Review) -> Spending:
     for suite in review.suites:
         parts += [suite.head] if suite.head else []
         parts += [test.by_base.result for test in suite.tests if test.by_base]
-        parts += [found.summary for found in suite.variants if found.summary]
+        parts += [variant.summary for variant in suite.variants if variant.summary]
         if suite.base and suite.run.base.origin and suite.run.base.origin.source == "rerun":
             parts.append(suite.base)
         else:

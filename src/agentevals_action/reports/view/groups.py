@@ -10,7 +10,7 @@ from agentevals_action.model.comparison import NOT_COMPARED, ChangeKind, TestCom
 from agentevals_action.reports.view import confirmation
 
 Comparisons = Sequence[TestComparison]
-#: Where a group is shown: with its tests in the comment, there as a list below these, there as a
+#: Where a group is shown: in the comment with its tests, as a list below these tests or as a
 #: number, or only on the report page.
 Place = Literal["open", "listed", "counted", "page"]
 
@@ -90,8 +90,8 @@ def _is(*changes: ChangeKind) -> Callable[[TestComparison], bool]:
     return lambda test: test.change in changes
 
 
-def _count(one: str, many: str) -> Callable[[Comparisons], str]:
-    return lambda tests: counted(len(tests), "test", plural(len(tests), one, many))
+def _count(singular: str, many: str) -> Callable[[Comparisons], str]:
+    return lambda tests: counted(len(tests), "test", plural(len(tests), singular, many))
 
 
 def _errors(tests: Comparisons) -> str:

@@ -39,9 +39,9 @@ def list_idle(trends: Sequence[SuiteTrend]) -> Iterator[tuple[str, str, Sequence
     """The gates, tests and judges that show nothing: a title, advice, and a line of plain text for
     each; a list without one is left out."""
     for kind, (title, advice) in _LISTS.items():
-        idle = [(trend, each) for trend in trends for each in trend.idle if each.kind == kind]
-        if idle:
-            yield title, advice, [_describe(*each) for each in idle]
+        entries = [(trend, idle) for trend in trends for idle in trend.idle if idle.kind == kind]
+        if entries:
+            yield title, advice, [_describe(*entry) for entry in entries]
 
 
 def _describe(trend: SuiteTrend, idle: Idle) -> str:

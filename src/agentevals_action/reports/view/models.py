@@ -18,7 +18,7 @@ _LONGEST_URL = 500  # characters; a longer URL is left out
 @dataclass(frozen=True)
 class Links:
     """The parts of URLs; without a server or a repository (`owner/name`) there are no links.
-    `pull_request` is the number of the one that runs, `author` the login of who opened it, `branch`
+    `pull_request` is the number of the pull request, `author` the login of who opened it, `branch`
     the name of head's branch; `report_url` is the uploaded report page, empty within that page."""
 
     server_url: str | None = None
@@ -107,14 +107,14 @@ class ReportedTest:
     @property
     def conversation(self) -> tuple[str, str] | None:
         """The suite's path and the conversation's id."""
-        found = self.result.conversation_id if self.result else None
-        return None if found is None else (self.suite, found)
+        conversation_id = self.result.conversation_id if self.result else None
+        return None if conversation_id is None else (self.suite, conversation_id)
 
 
 @dataclass(frozen=True)
 class Removal:
     """Something that the change removes: a suite (`name` is its path), a `test`, or a required gate
-    of one."""
+    of a test."""
 
     kind: Literal["suite", "test", "required gate"]
     name: str
@@ -128,9 +128,9 @@ Tests = tuple[ReportedTest, ...]
 class ReportView:
     """A review, classified once for all reports.
 
-    `tests` are all, suite by suite; `groups` has those of each `groups.GROUPS` by its key, the
-    worst first. The turns of a conversation are next to each other. `notices` are those of the
-    review, then those of the code host."""
+    `tests` are all tests, suite by suite; `groups` has the tests of each group of `groups.GROUPS`
+    by its key, the worst first. The turns of a conversation are next to each other. `notices` are
+    those of the review, then those of the code host."""
 
     review: Review
     links: Links
@@ -169,30 +169,30 @@ class ReportView:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """The edits of all suites. A target that several suites use is edited once, of the tests of
-        all; a target has the same name and location in each."""
-        found: dict[Edit, tuple[str, ...]] = {}
+        """The edits of all suites. The edit of a target that several suites use is one edit, with
+        the tests of all; the target has the same name and location in each."""
+        tests_by_edit: dict[Edit, tuple[str, ...]] = {}
         for edit in (edit for suite in self.review.suites for edit in suite.run.edits):
             same = replace(edit, tests=())
-            found[same] = (*found.get(same, ()), *edit.tests)
-        return tuple(replace(edit, tests=tests) for edit, tests in found.items())
+            tests_by_edit[same] = (*tests_by_edit.get(same, ()), *edit.tests)
+        return tuple(replace(edit, tests=tests) for edit, tests in tests_by_edit.items())
 
 
 def same_errors(tests: Tests, limit: int) -> tuple[Sequence[tuple[ErrorInfo, Tests]], Tests]:
-    """The first errors in which several tests of head ended, with these, and the other tests."""
-    found: defaultdict[ErrorInfo | None, list[ReportedTest]] = defaultdict(list)
+    """The first errors in which several tests of head ended, each with these, and the others."""
+    by_error: defaultdict[ErrorInfo | None, list[ReportedTest]] = defaultdict(list)
     for test in tests:
         head = test.comparison.head
-        found[head.error if head and head.verdict is None else None].append(test)
-    alike = [(error, tuple(same)) for error, same in found.items() if error and len(same) > 1]
+        by_error[head.error if head and head.verdict is None else None].append(test)
+    alike = [(error, tuple(same)) for error, same in by_error.items() if error and len(same) > 1]
     for error, _ in alike[:limit]:
-        del found[error]
-    return alike[:limit], tuple(test for same in found.values() for test in same)
+        del by_error[error]
+    return alike[:limit], tuple(test for same in by_error.values() for test in same)
 
 
 def number_turns(tests: Iterable[ReportedTest]) -> Mapping[tuple[str, str], TurnNumber]:
-    """The turns of conversations by the suite's path and the test's id. A conversation of one turn
-    is not in it."""
+    """The turns of conversations by the suite's path and the test's id, without conversations of
+    one turn."""
     conversations: dict[tuple[str, str], list[str]] = {}
     for test in tests:
         if test.comparison.head and test.conversation:

@@ -138,8 +138,8 @@ def _by_edits(test: TestComparison) -> str:
 
 def alert(view: ReportView) -> str:
     """GitHub's word for the alert; `IMPORTANT` if the review passed but needs attention."""
-    if found := _ALERTS.get(view.review.decision.outcome):
-        return found
+    if word := _ALERTS.get(view.review.decision.outcome):
+        return word
     if _lost(view):
         return "WARNING"
     if _remarks(view) or _is_ignored(view.review):

@@ -66,8 +66,8 @@ class SuiteRow:
 
 @dataclass(frozen=True)
 class SuiteTable:
-    """The first suites, the worst first, then their sum; `left` counts the others. A column that
-    has nothing known is not shown; `variants` is the title of that of the variants."""
+    """The first suites, the worst first, then the sum of all; `left` counts the other suites. A
+    column that has nothing known is not shown; `variants` is the title of the variants' column."""
 
     rows: tuple[SuiteRow, ...]
     left: str
@@ -133,9 +133,10 @@ def _row(
 
 def _condition(suites: Sequence[SuiteComparison], figure: Figure) -> str:
     """The sign of the worst condition on a figure; empty if all are met."""
-    found = {each.outcome for suite in suites for each in suite.increases if each.figure == figure}
-    failed = " ❌" if Outcome.FAILED in found else ""
-    return failed or (" ⚠️" if Outcome.INCONCLUSIVE in found else "")
+    increases = (increase for suite in suites for increase in suite.increases)
+    outcomes = {increase.outcome for increase in increases if increase.figure == figure}
+    failed = " ❌" if Outcome.FAILED in outcomes else ""
+    return failed or (" ⚠️" if Outcome.INCONCLUSIVE in outcomes else "")
 
 
 def _interval(head: SuiteSummary | None) -> str:
@@ -221,23 +222,23 @@ def difference_lines(suite: SuiteComparison) -> tuple[str, ...]:
         ("time", suite.duration, time, ("slower", "faster"), ""),
     )
     differences = (
-        f"{name} {_describe(found, words, comparatives, mean or _signed(found.mean, words))}"
-        for name, found, words, comparatives, mean in figures
-        if found and _is_visible(found, words)
+        f"{name} {_describe(change, words, comparatives, mean or _signed(change.mean, words))}"
+        for name, change, words, comparatives, mean in figures
+        if change and _is_visible(change, words)
     )
     return (*differences, *map(_describe_increase, suite.increases))
 
 
-def _describe_increase(found: Increase) -> str:
+def _describe_increase(increase: Increase) -> str:
     """`max-cost-increase of 10% failed: +34% over 60 tests (at least +18%), in fresh samples …`"""
     rises = []
-    for words, rise in (("", found.first), ("in fresh samples ", found.fresh)):
+    for words, rise in (("", increase.first), ("in fresh samples ", increase.fresh)):
         if rise:
             low = f" (at least {_points(rise.low)})" if rise.low is not None else ""
             rises.append(f"{words}{_points(rise.ratio)} over {counted(rise.pairs, 'test')}{low}")
-    facts = "; ".join(filter(None, [", ".join(rises), found.reason]))
-    limit = f"max-{found.figure}-increase of {percent(found.limit)}"
-    return f"{limit}, {found.outcome}: {facts}"
+    facts = "; ".join(filter(None, [", ".join(rises), increase.reason]))
+    limit = f"max-{increase.figure}-increase of {percent(increase.limit)}"
+    return f"{limit}, {increase.outcome}: {facts}"
 
 
 def _points(ratio: float) -> str:
@@ -245,21 +246,21 @@ def _points(ratio: float) -> str:
     return f"{ratio - 1:+.1%}".replace("-", "−")
 
 
-def describe_drop(found: SmallestDrop) -> str:
+def describe_drop(drop: SmallestDrop) -> str:
     """What a suite can find: `20 tests, 1 sample: pass rate 0.9 → 0.24, in 80 % of the cases`."""
-    size = f"{counted(found.tests, 'test')}, {counted(found.samples, 'sample')}"
-    if not found.confirm:
+    size = f"{counted(drop.tests, 'test')}, {counted(drop.samples, 'sample')}"
+    if not drop.confirm:
         words = "one sample decides (`confirm: 0`): every drop blocks, and so does noise"
-    elif found.head is not None:
-        words = f"pass rate {found.base:.2g} → {found.head:.2g}, in 80 % of the cases"
+    elif drop.head is not None:
+        words = f"pass rate {drop.base:.2g} → {drop.head:.2g}, in 80 % of the cases"
     else:
         words = (
-            f"no drop of the pass rate from {found.base:.2g}: raise `confirm`, add tests, or "
+            f"no drop of the pass rate from {drop.base:.2g}: raise `confirm`, add tests, or "
             "repair those that fail on base"
         )
-    give = plural(found.steady, "gives", "give")
-    steady = counted(found.steady, "test", f"always {give} the same result: every drop")
-    parts = ((found.tests, f"{size}: {words}"), (found.steady, steady))
+    give = plural(drop.steady, "gives", "give")
+    steady = counted(drop.steady, "test", f"always {give} the same result: every drop")
+    parts = ((drop.tests, f"{size}: {words}"), (drop.steady, steady))
     return "; ".join(part for count, part in parts if count) or "nothing: no test passes on base"
 
 

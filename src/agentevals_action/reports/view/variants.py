@@ -29,7 +29,7 @@ def name_arms(variant: Variant) -> tuple[str, str]:
 
 
 def name_variant(variant: Variant) -> str:
-    """The name of its column or row."""
+    """The name of a variant's column or row."""
     return name_arms(variant)[1].removeprefix("in ")
 
 
@@ -38,62 +38,62 @@ def failed_variants(
 ) -> Sequence[tuple[SuiteComparison, VariantComparison]]:
     """The variants whose condition is not met, with their suites."""
     return [
-        (suite, found)
+        (suite, comparison)
         for suite in suites
-        for found in suite.variants
-        if found.outcome is Outcome.FAILED
+        for comparison in suite.variants
+        if comparison.outcome is Outcome.FAILED
     ]
 
 
 def column_title(suites: Sequence[SuiteComparison]) -> str:
     """The title of the column of variants; empty without one."""
-    titles = {name_variant(found.run.variant) for suite in suites for found in suite.variants}
+    titles = {name_variant(variant.run.variant) for suite in suites for variant in suite.variants}
     return titles.pop() if len(titles) == 1 else "variants" if titles else ""
 
 
 def describe_variants(suite: SuiteComparison, title: str) -> Sequence[str]:
     """The variants of a suite, each with its name if the title is another."""
-    named = [(name_variant(found.run.variant), found) for found in suite.variants]
-    return [describe_variant(found, "" if name == title else f"{name} ") for name, found in named]
+    named = [(variant, name_variant(variant.run.variant)) for variant in suite.variants]
+    return [describe_variant(variant, f"{name} " * (name != title)) for variant, name in named]
 
 
-def describe_variant(found: VariantComparison, name: str = "") -> str:
+def describe_variant(comparison: VariantComparison, name: str = "") -> str:
     """`52%: +35% (12 to 58)`: the pass rate of a variant, and how much higher that of the suite as
     declared is."""
-    rate = f"{percent(found.first.variant)}: " if found.first else ""
-    return f"{name}{rate}{describe_shown(found)}"
+    rate = f"{percent(comparison.first.variant)}: " if comparison.first else ""
+    return f"{name}{rate}{describe_shown(comparison)}"
 
 
-def describe_shown(found: VariantComparison) -> str:
+def describe_shown(comparison: VariantComparison) -> str:
     """What a variant shows about the suite as declared, and a condition that is not met."""
-    first, must = found.first, found.run.variant.must
+    first, must = comparison.first, comparison.run.variant.must
     if first is None:
         shown = "no test was scored in both arms"
     elif first.helps or first.hurts:
         shown = f"{describe_difference(first)}{': worse' if first.hurts else ''}"
     else:
         size = f"; {describe_size(first)} could show none" if not first.can_show else ""
-        shown = f"no {'difference' if found.run.variant.target else 'help'} shown{size}"
-    state = _CONDITIONS.get(found.outcome) if found.outcome else None
+        shown = f"no {'difference' if comparison.run.variant.target else 'help'} shown{size}"
+    state = _CONDITIONS.get(comparison.outcome) if comparison.outcome else None
     return f"{shown}; {state.replace('…', f'`must: {must}`')}" if state else shown
 
 
-def describe_difference(found: ArmDifference) -> str:
-    """`+35% (12 to 58)`: with the 95 % interval. `+14% (p = 0.03)` if it is unknown, or contains 0:
-    it is about other tests than these, and the verdict is not."""
-    mean, interval = found.declared - found.variant, found.difference
+def describe_difference(difference: ArmDifference) -> str:
+    """`+35% (12 to 58)`: with the 95 % interval. `+14% (p = 0.03)` if the interval is unknown, or
+    contains 0: it is about other tests than these, and the verdict is not."""
+    mean, interval = difference.declared - difference.variant, difference.difference
     sign = "+" if mean > 0 else ""
     low, high = (_points(interval.low), _points(interval.high)) if interval else (0, 0)
     if low <= 0 <= high:
-        shown = probability(found.p_hurt if found.hurts else found.p_help)
+        shown = probability(difference.p_hurt if difference.hurts else difference.p_help)
     else:
         shown = f"{_signed(low)} to {_signed(high)}"
     return f"{sign}{_signed(_points(mean))}% ({shown})"
 
 
-def describe_size(found: ArmDifference) -> str:
+def describe_size(difference: ArmDifference) -> str:
     """`5 tests × 3`: the tests, and the samples of each in an arm."""
-    return f"{counted(found.pairs, 'test')} × {found.samples}"
+    return f"{counted(difference.pairs, 'test')} × {difference.samples}"
 
 
 def _points(share: float) -> int:
@@ -114,16 +114,16 @@ def arm_figures(summary: SuiteSummary | None) -> Mapping[str, str]:
     }
 
 
-def list_tests(found: VariantComparison) -> Sequence[tuple[str, Sequence[str]]]:
+def list_tests(comparison: VariantComparison) -> Sequence[tuple[str, Sequence[str]]]:
     """The ids of the tests by the arms that they pass in, with what that means."""
-    declared, variant = name_arms(found.run.variant)
-    remark = "" if found.run.variant.target else " (consider removing)"
+    declared, variant = name_arms(comparison.run.variant)
+    remark = "" if comparison.run.variant.target else " (consider removing)"
     kinds = (
-        (found.with_passes(True, False), ("passes", "pass"), f"only {declared}"),
-        (found.with_passes(False, True), ("passes", "pass"), f"only {variant}"),
-        (found.with_passes(True, True), ("passes", "pass"), f"in both{remark}"),
-        (found.with_passes(False, False), ("fails", "fail"), "in both (too hard, or broken)"),
-        (found.not_scored, ("does", "do"), "not count"),
+        (comparison.with_passes(True, False), ("passes", "pass"), f"only {declared}"),
+        (comparison.with_passes(False, True), ("passes", "pass"), f"only {variant}"),
+        (comparison.with_passes(True, True), ("passes", "pass"), f"in both{remark}"),
+        (comparison.with_passes(False, False), ("fails", "fail"), "in both (too hard, or broken)"),
+        (comparison.not_scored, ("does", "do"), "not count"),
     )
     lists = []
     for tests, verbs, where in kinds:

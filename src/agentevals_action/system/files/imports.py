@@ -33,7 +33,7 @@ def find_imports(
     files: Sequence[Path], words: Sequence[str], folder: Path, root: Path
 ) -> Mapping[Path, Sequence[Path]]:
     """The files below `root` that a program imports, without its own `files`: for each the files
-    that lead to it, the program's first. It is empty for a module that the command itself names.
+    that lead to it, the program's first; none for a module that the command itself names.
 
     `words` are those of the command, which runs in `folder`; all paths are absolute. Names that are
     computed are not found."""
@@ -49,14 +49,14 @@ def find_imports(
             waiting += ((path, ()) for path in _python_imports(word, folder, folders, find))
     for match in filter(None, map(_MODULE_AND_NAME.fullmatch, words)):
         waiting += ((path, ()) for path in find(match[1], folders))
-    found: dict[Path, Sequence[Path]] = {}
-    while waiting and len(found) < _MAX_FILES:
+    imported: dict[Path, Sequence[Path]] = {}
+    while waiting and len(imported) < _MAX_FILES:
         path, importers = waiting.popleft()
-        if path not in found and _is_below(path, root):
-            found[path] = importers
+        if path not in imported and _is_below(path, root):
+            imported[path] = importers
             chain = (*importers, path)
-            waiting += ((each, chain) for each in _imported_by(path, folders, find))
-    return {path: found[path] for path in sorted(found.keys() - set(files))}
+            waiting += ((module, chain) for module in _imported_by(path, folders, find))
+    return {path: imported[path] for path in sorted(imported.keys() - set(files))}
 
 
 def _is_below(path: Path, root: Path) -> bool:

@@ -59,10 +59,10 @@ def find_packages(
     root: Path, files: Iterable[str], others: Collection[Path]
 ) -> tuple[PackageFolder, ...]:
     """The folders with packages of the distributions that these files of a tree declare, without
-    those in the folders `others`."""
+    distributions in the folders `others`."""
     projects = sorted({Path(path).parent for path in files if Path(path).name in MANIFESTS})
-    own = (each for each in projects if not any((root / each).is_relative_to(o) for o in others))
-    return tuple(found for project in own for found in _find_in(root, project))
+    kept = (each for each in projects if not any((root / each).is_relative_to(o) for o in others))
+    return tuple(folder for project in kept for folder in _find_in(root, project))
 
 
 def _find_in(root: Path, project: Path) -> Iterator[PackageFolder]:
@@ -78,8 +78,8 @@ def _find_in(root: Path, project: Path) -> Iterator[PackageFolder]:
     inside = {path for path in named if ".." not in path.parts and (root / path).is_dir()}
     declared = {path.parent if _is_package(root / path) else path for path in inside}
     folders = sorted(declared) or [project / "src", project]
-    found = [(path, _modules(root / path, is_flat=path == project)) for path in folders]
-    for path, modules in [each for each in found if each[1]][: None if declared else 1]:
+    pairs = [(path, _modules(root / path, is_flat=path == project)) for path in folders]
+    for path, modules in [pair for pair in pairs if pair[1]][: None if declared else 1]:
         name = _normalized(str(table.get("name", "")))
         yield PackageFolder(name, project, path, frozenset(modules))
 
@@ -117,12 +117,12 @@ def _modules(folder: Path, *, is_flat: bool = False, depth: int = _DEPTH) -> set
     packages = {name for name in inside if _is_package(folder / name)}
     modules = {name[:-3] for name in files if name.endswith(".py") and name[:-3].isidentifier()}
     if is_flat:
-        own = [
+        kept = [
             {name for name in names if not _BESIDE.fullmatch(name)} for names in (packages, modules)
         ]
-        return own[0] or own[1]
+        return kept[0] or kept[1]
     for name in inside - packages if depth else ():
-        modules |= {f"{name}.{each}" for each in _modules(folder / name, depth=depth - 1)}
+        modules |= {f"{name}.{inner}" for inner in _modules(folder / name, depth=depth - 1)}
     return packages | modules
 
 
@@ -131,44 +131,46 @@ def _normalized(name: str) -> str:
 
 
 def own_packages(
-    found: Sequence[PackageFolder], tree: Path, start: Path, words: Iterable[str], path: str
+    candidates: Sequence[PackageFolder], tree: Path, start: Path, words: Iterable[str], path: str
 ) -> tuple[Sequence[Path], Sequence[str]]:
     """The folders that a program searches first, and the names of the modules of its repository. It
     belongs to the folder `start` of a tree; `words` are those of its command, with absolute paths,
     `path` is its PATH.
 
-    The nearest distribution comes first. A folder is left out that hides an installed module of
-    others, or whose modules are those of other distributions, too, of which none is near, or that
-    lacks modules which its installation in this tree has, because a build makes them."""
+    The nearest distribution comes first. A folder is left out if it hides an installed module of
+    others, if it is not near and another distribution has one of its modules, or if it lacks
+    modules which its installation in this tree has, because a build makes them."""
     sites = _site_packages(words, tree, start, path)
     is_inside = any(site.is_relative_to(tree) for site in sites)
-    counts = Counter(name for each in found for name in each.modules)
-    near = {each: start.is_relative_to(tree / each.project) for each in found}
-    folders, own = [], set[str]()
-    for each in sorted(found, key=lambda each: -near[each] * (len(each.project.parts) + 1)):
-        folder = tree / each.path
-        files = {file for site in sites for file in _list_files(each.distribution, site)}
+    counts = Counter(name for package in candidates for name in package.modules)
+    near = {package: start.is_relative_to(tree / package.project) for package in candidates}
+    folders, names = [], set[str]()
+    for package in sorted(
+        candidates, key=lambda package: -near[package] * (len(package.project.parts) + 1)
+    ):
+        folder = tree / package.path
+        files = {file for site in sites for file in _list_files(package.distribution, site)}
         installed = {file.parts[0].removesuffix(".py") for file in files}
         visible = {name for name in _modules(folder, depth=0) if not _BESIDE.fullmatch(name)}
-        others = {name for name in visible - installed if _is_foreign(name, each, sites)}
-        modules = each.modules - others
+        others = {name for name in visible - installed if _is_foreign(name, package, sites)}
+        modules = package.modules - others
         packages = {name.partition(".")[0] for name in modules}
         is_built = is_inside and any(
             file.suffix in (".py", ".so") and not (folder / file).exists()
             for file in files
             if file.parts[0] in packages
         )
-        is_clear = near[each] or all(counts[name] == 1 for name in modules)
+        is_clear = near[package] or all(counts[name] == 1 for name in modules)
         if is_clear and not is_built and not others:
             folders.append(folder)
-        own |= modules
-    return folders, sorted(own)
+        names |= modules
+    return folders, sorted(names)
 
 
-def _is_foreign(name: str, each: PackageFolder, sites: Iterable[Path]) -> bool:
+def _is_foreign(name: str, package: PackageFolder, sites: Iterable[Path]) -> bool:
     """Whether a module is the standard library's, or one of another installed distribution."""
     paths = [path for site in sites for path in (site / name / "__init__.py", site / f"{name}.py")]
-    is_installed = bool(each.distribution) and any(path.is_file() for path in paths)
+    is_installed = bool(package.distribution) and any(path.is_file() for path in paths)
     return name in sys.stdlib_module_names or is_installed
 
 

@@ -50,12 +50,12 @@ class Folder:
         """The existing file that `text` names; ValueError if there is none or it is outside."""
         path = self.resolve(text)
         try:
-            known = path.is_file()
+            is_file = path.is_file()
         except OSError as error:
             raise ValueError(f"the file {text!r} cannot be looked for ({error.strerror})") from None
-        if not known and path.exists() and not path.is_dir():
+        if not is_file and path.exists() and not path.is_dir():
             raise ValueError(f"{text!r} is not a regular file ({self.relative(path)})")
-        if not known:
+        if not is_file:
             raise ValueError(f"there is no file {text!r} (looked for {self.relative(path)})")
         return path
 
@@ -90,17 +90,17 @@ class Folder:
         """All files and links below a folder that is copied; ValueError if it cannot be read, or a
         link in it leads out of it."""
         try:
-            found = tuple(files_below(path))
+            files = tuple(files_below(path))
         except OSError as error:
             raise ValueError(f"{error}; make it readable") from None
-        for link in (file for file in found if file.is_symlink() and leads_out(path, file)):
+        for link in (file for file in files if file.is_symlink() and leads_out(path, file)):
             name, advice = link.relative_to(path).as_posix(), "put the target of the link into it"
             raise ValueError(f"the link {name!r} in it leads out of it; {advice}")
-        return found
+        return files
 
     def files_among(self, words: Sequence[str], start: Path) -> Iterator[Path]:
         """The files of the repository that the words of a command, or their parts after `=`, name;
-        it runs in `start`. For a link that is the link and the file that it leads to."""
+        the command runs in `start`. For a link, the link and the file that it leads to."""
         for name in (name for word in words for name in (word, word.rpartition("=")[2])):
             path = Path(os.path.normpath(start / name))
             try:

@@ -47,7 +47,7 @@ def missing_import(error: BaseException | None) -> str:
 
 
 def _is_own(name: str) -> bool:
-    return any(name == own or name.startswith(f"{own}.") for own in _MODULES)
+    return any(name == module or name.startswith(f"{module}.") for module in _MODULES)
 
 
 def _is_inside(file: str) -> bool:
@@ -73,7 +73,7 @@ def _report(sentence: str) -> None:
 
 
 def pytest_exception_interact(call: Any) -> None:
-    """Of a test, a fixture or a file that could not be imported."""
+    """After an error of a test, of a fixture, or of the import of a test file."""
     _report(missing_import(call.excinfo.value))
 
 
@@ -83,5 +83,5 @@ def pytest_runtest_teardown() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    """After all of them, or where none could be collected."""
+    """After all tests, or where none could be collected."""
     _report(found().get("error", ""))
