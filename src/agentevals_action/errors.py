@@ -18,8 +18,8 @@ class ExitCode(IntEnum):
 
 
 class AgentEvalsError(Exception):
-    """A failure that a user can cause or fix: `str(error)` states it, `hint` is the advice. If it
-    is several failures, `errors` has one line for each."""
+    """A failure that a user can cause or fix: `str(error)` states it, `hint` is the advice. Several
+    failures have one line each in `errors`."""
 
     exit_code: ExitCode = ExitCode.BUG
     errors: tuple[str, ...] = ()
@@ -76,8 +76,8 @@ class AttemptError(AgentEvalsError):
     """An attempt or an evaluator that could not be scored.
 
     `kind` is one of `target`, `judge`, `evaluator`, `timeout`, `budget`, `prepare`, `workspace`,
-    `configuration`, `resources`, `shard`, `runner`, `tools` (a call that the suite has no reply
-    for)."""
+    `configuration`, `resources`, `shard`, `runner`, `bug`, `tools` (a call that the suite has
+    no reply for)."""
 
     exit_code = ExitCode.INCONCLUSIVE
 
@@ -157,7 +157,7 @@ class Interrupted(BaseException):
 
 @contextmanager
 def unwrapped() -> Iterator[None]:
-    """If a group of tasks failed only with errors that a user can fix, raises the first of them
+    """If a group of tasks failed only with errors that a user can fix, raises the first error
     instead of the group."""
     try:
         yield

@@ -34,7 +34,7 @@ def score(value: float | None) -> str:
 
 def _nearest(value: float) -> int:
     """The nearest whole number; a multiple of 5 may be a threshold, and nothing is rounded up to
-    one."""
+    it."""
     exact = round(value, 6)
     nearest = math.floor(exact + 0.5)
     return nearest - 1 if nearest > exact and nearest % 5 == 0 else nearest
@@ -115,7 +115,7 @@ def step(base: float | None, head: float | None) -> int | None:
 
 
 def moved(words: Callable[[float | None], str], base: float | None, head: float | None) -> str:
-    """`base → head` in words, or one of them when they read alike."""
+    """`base → head` in words, or one text if both read alike."""
     before, after = words(base), words(head)
     return after if before == after else f"{before} → {after}"
 
@@ -136,7 +136,7 @@ def joined(parts: Sequence[str], word: str = "and") -> str:
 
 
 def shortened(items: Sequence[str], limit: int) -> tuple[str, ...]:
-    """At most `limit` items, and one that counts the others: `… and 3 more`."""
+    """At most `limit` items, and an item that counts the others: `… and 3 more`."""
     left = len(items) - limit
     return (*items[:limit], f"… and {left:,} more") if left > 0 else tuple(items)
 
@@ -152,8 +152,8 @@ def join_choices(words: Iterable[str]) -> str:
 
 
 def each_once(sentences: Iterable[str]) -> tuple[str, ...]:
-    """Each sentence once, in the order of its first occurrence, with the number if there are
-    several."""
+    """Each sentence once, in the order of its first occurrence, with the number of several
+    occurrences."""
     return tuple(
         sentence if count == 1 else f"{sentence} ({count} times)"
         for sentence, count in Counter(sentences).items()
@@ -181,8 +181,8 @@ def ending(text: str, limit: int) -> str:
 
 
 def cut_middle(text: str, first: int, last: int, limit: int) -> str:
-    """The first and the last lines of a program's output, without empty ones, each of at most
-    `limit` characters together: a program of Node names the cause first, one of Python last."""
+    """The first and the last lines of a program's output, without empty lines, at most `limit`
+    characters each time: a program of Node names the cause first, a program of Python last."""
     lines = [line for line in text.splitlines() if line.strip()]
     left = len(lines) - first - last
     if left < 2:
@@ -221,7 +221,7 @@ ERROR_KINDS = {
 
 
 def error_kind(kind: str) -> str:
-    """A kind of error in two or three words; an unknown one keeps its name."""
+    """A kind of error in two or three words; an unknown kind keeps its name."""
     return ERROR_KINDS.get(kind) or f"{kind} error"
 
 

@@ -60,8 +60,8 @@ def _from_text(read: Callable[[str], Any]) -> BeforeValidator:
 
 
 def _matching(pattern: str, advice: str = "") -> BeforeValidator:
-    """Texts of this form. Of a boolean or a number, pydantic would read `yes`, `1_000` and `1e3`,
-    too."""
+    """Texts of this form. For a boolean or a number, pydantic would also read `yes`, `1_000` and
+    `1e3`."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -74,15 +74,15 @@ def _matching(pattern: str, advice: str = "") -> BeforeValidator:
 def items(text: str) -> tuple[str, ...]:
     """A list as written, split at newlines and commas; a comma inside `{a,b}` belongs to the
     glob."""
-    found, current, depth = [], "", 0
+    parts, current, depth = [], "", 0
     for char in text:
         if char == "\n" or (char == "," and depth == 0):
-            found.append(current)
+            parts.append(current)
             current, depth = "", 0
             continue
         depth = max(0, depth + (char == "{") - (char == "}"))
         current += char
-    return tuple(dict.fromkeys(item.strip() for item in (*found, current) if item.strip()))
+    return tuple(dict.fromkeys(item.strip() for item in (*parts, current) if item.strip()))
 
 
 def _path_inside(text: str) -> str:
@@ -128,18 +128,18 @@ def _conditions(text: str) -> frozenset[str]:
 
 
 def _reading_each(read: Callable[[str], Item]) -> Callable[[str], tuple[Item, ...]]:
-    """Reads the items of a list; ValueError with the advice for all that cannot be read."""
+    """Reads the items of a list; ValueError with the advice for all items that cannot be read."""
 
     def read_all(text: str) -> tuple[Item, ...]:
-        found, errors = [], []
+        values, errors = [], []
         for item in items(text):
             try:
-                found.append(read(item))
+                values.append(read(item))
             except ValueError as error:
                 errors.append(str(error))
         if errors:
             raise ValueError("; ".join(dict.fromkeys(errors)))
-        return tuple(found)
+        return tuple(values)
 
     return read_all
 
@@ -190,7 +190,7 @@ _OwnFolder = Annotated[str, AfterValidator(_path_inside), AfterValidator(_own_fo
 
 def _input(default: Any, description: str, written: str | None = None, **limits: Any) -> Any:
     """The field of an input. `written` is the default in `action.yml`, for an input whose default
-    depends on something else; None derives it from `default`. `limits` are those of pydantic."""
+    depends on something else; None derives it from `default`. `limits` are passed to pydantic."""
     return Field(
         default,
         description=description,
@@ -456,7 +456,7 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(texts)
         except ValidationError as error:
-            errors = [_sentence(found) for found in error.errors(include_url=False)]
+            errors = [_sentence(details) for details in error.errors(include_url=False)]
         raise InvalidInput(
             f"{len(errors)} {plural(len(errors), 'input is', 'inputs are')} invalid, "
             "nothing was run",
@@ -465,8 +465,8 @@ class Settings(BaseModel):
 
     @classmethod
     def for_report(cls, environ: Mapping[str, str]) -> Self:
-        """The inputs that state where a run is reported, for a run whose inputs are invalid. One
-        that is itself invalid has its default."""
+        """The inputs that state where a run is reported, for a run whose inputs are invalid. If
+        such an input is itself invalid, it has its default."""
         accepted: dict[str, str] = {}
         for name in _FOR_REPORT:
             if text := environ.get(f"INPUT_{name.upper()}", "").strip():
@@ -477,7 +477,7 @@ class Settings(BaseModel):
 
 
 def _sentence(error: Mapping[str, Any]) -> str:
-    """The error of an input, with the advice of its validator, or that for its type."""
+    """The error of an input, with the advice of its validator, or the advice for its type."""
     name, value = str(error["loc"][0]).replace("_", "-"), error["input"]
     message = str(error.get("ctx", {}).get("error", ""))
     advice = message or _advice(Settings.model_fields[name.replace("-", "_")], str(value))
@@ -486,13 +486,13 @@ def _sentence(error: Mapping[str, Any]) -> str:
 
 
 def _advice(field: FieldInfo, value: str) -> str:
-    for choice in (field.annotation, *get_args(field.annotation)):  # also one that may be missing
+    for choice in (field.annotation, *get_args(field.annotation)):  # also of an optional input
         if get_origin(choice) is Literal:
             return _advise_choice(value, get_args(choice))
     if (kind := _kind(field)) == "boolean":
         return "write `true` or `false`"
     low, high, over, under = (
-        next((getattr(item, name) for item in field.metadata if hasattr(item, name)), None)
+        next((getattr(limit, name) for limit in field.metadata if hasattr(limit, name)), None)
         for name in ("ge", "le", "gt", "lt")
     )
     if over is not None:

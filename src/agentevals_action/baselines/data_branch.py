@@ -13,12 +13,12 @@ from agentevals_action.errors import GitError
 from agentevals_action.system import temp_dirs
 from agentevals_action.system.git import GitRepository
 
-#: Attempts to write while other runs write, too, and the longest pause between two, in seconds.
+#: Attempts to write while other runs write, too; the longest pause between attempts, in seconds.
 MAX_ATTEMPTS = 10
 _MAX_PAUSE = 3.0
 #: Refusals after which an unchanged branch is refused for another reason than a conflict.
 _MAX_UNCHANGED = 2
-#: What is on the branch; a person may add the last one.
+#: What may be on the branch; a person may add `README.md`.
 _HARMLESS = frozenset({".git", FOLDER, BADGE, "README.md"})
 _PREFIX = "agentevals-data-"
 
@@ -47,7 +47,7 @@ class DataBranch:
         message: str,
     ) -> RunFiles:
         """Adds the file of a run of these suites (paths, with the variant), replaces the badge and
-        removes files that nothing needs; gives the files of runs that the branch has then. If
+        removes files that nothing needs; returns the files of runs that the branch then has. If
         another run writes at the same time, the branch is read again. It is never force-pushed."""
         tips: list[str | None] = []
         async with self._clone() as clone:
@@ -80,7 +80,7 @@ class DataBranch:
             yield await repository.create(path)
 
     async def _fetched(self, clone: GitRepository) -> tuple[str | None, RunFiles | None]:
-        """The last commit of the branch, which the clone is put on, and its files."""
+        """The last commit of the branch, which the clone checks out, and its files."""
         tip = await clone.fetch_branch(self.name)
         if tip is None:
             return None, None

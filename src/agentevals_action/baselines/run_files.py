@@ -1,6 +1,6 @@
 """The files of the data branch: one for each run of the default branch, gzipped rows of a results
 file, and the badge (https://shields.io/badges/endpoint-badge). The file of a run is never changed;
-the commit that adds one removes those that nothing needs."""
+the commit that adds a file removes the files that nothing needs."""
 
 import gzip
 import re
@@ -25,14 +25,14 @@ FOLDER = "runs"
 RUNS = 50
 #: Bytes of JSON of the answer that a row keeps, at most.
 ANSWER_BYTES = 64 * 1024
-#: Bytes of the rows of a file, at most, and those above which rows get no answer.
+#: Bytes of the rows of a file, at most, and the number above which rows get no answer.
 _FILE_BYTES = 256 * 1024 * 1024
 _BYTES_WITH_ANSWERS = _FILE_BYTES // 2
 _NAME = re.compile(rf"{FOLDER}/(\d{{8}}T\d{{9}})Z-([0-9a-f]{{40}}|[0-9a-f]{{64}})-(\d+)\.jsonl\.gz")
 _TIME = "%Y%m%dT%H%M%S%f"
 #: The name of the badge's file.
 BADGE = "badge.json"
-#: From the best; each of the first ones needs a share of all tests, where an error is not passed.
+#: Colours from the best; all but the last need a share of all tests, where errors do not pass.
 _COLORS, _SHARES = ("brightgreen", "green", "yellow", "red"), (1.0, 0.9, 0.7)
 #: The best colour of each outcome: what a run could not decide, or did not read, is not green.
 _BEST = {Outcome.PASSED: 0, Outcome.INCONCLUSIVE: 2, Outcome.FAILED: 3, Outcome.INVALID: 3}
@@ -46,7 +46,7 @@ def file_name(time: datetime, commit: str, run_id: int) -> str:
 
 def write_run(results: Iterable[TestResult]) -> bytes:
     """The content of the file of a run: its rows, each with one answer that is small enough to be
-    scored again, and with what the evaluators of that one decided."""
+    scored again, and with the results of its evaluators."""
     rows = BytesIO()
     for result in results:
         answer = None
@@ -59,7 +59,7 @@ def write_run(results: Iterable[TestResult]) -> bytes:
 def latest_answer(
     samples: Sequence[SampleResult], is_usable: Callable[[SampleResult], bool]
 ) -> int | None:
-    """The index of the latest usable answer, a cached one only if there is no other."""
+    """The index of the latest usable answer, a cached answer only if there is no other."""
     usable = [
         index
         for index, sample in enumerate(samples)
@@ -144,8 +144,8 @@ class RunFiles:
 
     def obsolete(self, added: Iterable[tuple[str, str]]) -> Sequence[str]:
         """The names of the files in which no suite has one of its last runs, when a file with a run
-        of the suites `added` (paths, with the variant) comes. A damaged file goes when it is older
-        than those."""
+        of the suites `added` (paths, with the variant) is added. A damaged file is obsolete when it
+        is older than the files that stay."""
         counts, kept, readable = Counter(set(added)), set[str](), set[str]()
         for name, run in self.runs([]):
             readable.add(name)
@@ -159,18 +159,18 @@ class RunFiles:
 
 
 def read_run(name: str, content: bytes, suites: Collection[str] | None = None) -> StoredRun:
-    """The run in a file, or its results of `suites`. ValueError for a damaged one."""
-    found = _NAME.fullmatch(name)
-    if found is None:
+    """The run in a file, or its results of `suites`. ValueError for a damaged file."""
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise ValueError("its name is not that of a run")
-    time = datetime.strptime(f"{found[1]}000", _TIME).replace(tzinfo=UTC)
+    time = datetime.strptime(f"{match[1]}000", _TIME).replace(tzinfo=UTC)
     rows = _unpacked(content)
     if suites is not None:  # other rows need not be read
         keys = [b'"evalPath":' + to_json(suite) for suite in suites]
         lines = rows.split(b"\n")
         rows = b"\n".join(line for line in lines if any(key in line for key in keys))
     moment = time.isoformat(timespec="milliseconds")
-    return StoredRun(parse_results(rows), found[2], moment, found[3])
+    return StoredRun(parse_results(rows), match[2], moment, match[3])
 
 
 def _unpacked(content: bytes) -> bytes:
@@ -191,8 +191,8 @@ def badge(results: Sequence[TestResult], outcome: Outcome, time: datetime) -> by
     passed, errors = verdicts.count("pass"), verdicts.count(None)
     message, color = "unknown", "lightgrey"
     if scored := len(results) - errors:
-        words = (percent(passed / scored), errors and counted(errors, "error"), f"{time:%Y-%m-%d}")
-        message = " · ".join(str(word) for word in words if word)
+        parts = (percent(passed / scored), errors and counted(errors, "error"), f"{time:%Y-%m-%d}")
+        message = " · ".join(str(part) for part in parts if part)
         missed = sum(passed / len(results) < share for share in _SHARES)
         color = _COLORS[max(missed, _BEST[outcome])]
     return to_json({"schemaVersion": 1, "label": "evals", "message": message, "color": color})

@@ -1,4 +1,4 @@
-"""Results of earlier runs as those of base: the newest run with base's fingerprints, with the
+"""Results of earlier runs as results of base: the newest run with base's fingerprints, with the
 samples of the other runs as its history."""
 
 import asyncio
@@ -26,11 +26,11 @@ from agentevals_action.results import scoring
 from agentevals_action.results.build import stand_again, without_cost
 from agentevals_action.results.trace_summary import stored_work
 
-#: Samples of a test that count, at most: the latest ones.
+#: Samples of a test that count, at most: the latest.
 SAMPLES = 50
 #: Suites whose reasons are listed one by one.
 _SHOWN = 3
-#: The fingerprint of a result that has none, which no result has.
+#: Stands for the fingerprint of a result without a fingerprint; no result has it.
 _UNKNOWN = Fingerprint(question="", grading="", agent="")
 
 
@@ -42,10 +42,10 @@ class Unavailable(Exception):
 class StoredSource:
     """The results in `runs`, newest first, which are `at` a branch or file (as messages show it);
     `name` is as in the input `baseline`. `problem` is the reason why runs are missing. A stored
-    result must have the fingerprint `stored`, by base's rules of `watch`; `compared` is the one to
-    compare it with head by. Without `stored`, the newest results count, with the fingerprints that
-    they have: the agent may be an older one. Results before `stale_before` are stale. `rule`
-    states which judges decide now."""
+    result must have the fingerprint `stored`, by base's rules of `watch`; the fingerprint
+    `compared` is compared with head's. Without `stored`, the newest results count, with their own
+    fingerprints: the agent may be older. Results before `stale_before` are stale. `rule` states
+    which judges decide now."""
 
     name: str
     at: str
@@ -67,20 +67,20 @@ class StoredSource:
 
     def find_valid(self, arm: Suite, samples: int) -> Mapping[str, TestResult]:
         """The newest result of each test of a variant of head, by id, that has its fingerprint and
-        at least so many samples. It cost nothing now."""
-        described, found = self.compared.describe(arm), dict[str, TestResult]()
+        at least `samples` samples. The result costs nothing now."""
+        described, by_test = self.compared.describe(arm), dict[str, TestResult]()
         expected, judged = described.expected(()), _judged_tests(arm)
         for run in self.runs:
             for row in _read_rows(run, arm):
                 sound = tuple(self._sound_samples(row, judged))
                 if row.fingerprint == expected.get(row.eval_id) and len(sound) >= samples:
                     valid = without_cost(described.with_samples(row, sound))
-                    found.setdefault(row.eval_id, valid)
-        return found
+                    by_test.setdefault(row.eval_id, valid)
+        return by_test
 
     def _newest(self, suite: Suite) -> tuple[tuple[TestResult, ...], StoredRun]:
         """The newest run with all tests of a suite as base has them. Unavailable states why the
-        newest run is none.
+        newest run is not used.
 
         Every test must have one scored result with the three digests of the base's tree: a missing
         test would count as new on head, and hide its regression. Only the samples of a result are
@@ -97,8 +97,8 @@ class StoredSource:
             except Unavailable as unavailable:
                 of_run = f"the results of {run.commit[:12]}: " if run.commit else ""
                 reason = reason or f"{self.at}: {of_run}{unavailable}"
-        known = "; ".join(filter(None, [self.problem, reason]))
-        raise Unavailable(known or f"{self.at} has no results of it")
+        reasons = "; ".join(filter(None, [self.problem, reason]))
+        raise Unavailable(reasons or f"{self.at} has no results of it")
 
     def _expected(self, suite: Suite, rows: Sequence[TestResult]) -> Mapping[str, Fingerprint]:
         """The fingerprints by id that the stored results of the tests must have."""
@@ -134,9 +134,9 @@ class StoredSource:
         return tuple(results)
 
     def _sound_samples(self, row: TestResult, judged: Collection[str]) -> Sequence[SampleResult]:
-        """The scored samples of the run itself by the rule of judges, without those of a
-        confirmation, whose score and verdict fit each other; those that no evaluator decides about
-        if there are no others. Of a `judged` test, one without its judge's result is not known."""
+        """The scored samples by the rule of judges whose score and verdict fit each other, without
+        samples of a confirmation; if there are none, the samples about which no evaluator decides.
+        A sample of a `judged` test without the result of its judge does not count."""
         is_known = not self.rule.floor or row.eval_id not in judged
         samples = (
             stand_again(stored, self.rule)
@@ -152,27 +152,27 @@ async def find_stored(
     sources: Sequence[StoredSource], suites: Mapping[str, Suite], info: BaselineInfo
 ) -> BaseResults:
     """The results of each suite (of base, by its path on head) from the first source that has them,
-    else with the last reason as its problem. The sources that lack a suite are those that
-    `baseline: auto` tried."""
-    found, rows = dict.fromkeys(suites, BaseSuite()), dict[str, tuple[TestResult, ...]]()
+    else with the last reason as its problem. With `baseline: auto`, the sources that
+    lack a suite are listed as tried."""
+    bases, rows = dict.fromkeys(suites, BaseSuite()), dict[str, tuple[TestResult, ...]]()
     tried = []
     for source in sources:
         problems = {}
-        for path in [path for path, known in found.items() if known.origin is None]:
+        for path in [path for path, base in bases.items() if base.origin is None]:
             try:
-                found[path], rows[path] = await source.find(suites[path])
+                bases[path], rows[path] = await source.find(suites[path])
             except Unavailable as reason:
                 problems[path] = str(reason)
-                found[path] = BaseSuite(problem=f"{STORED[source.name]}: {reason}")
+                bases[path] = BaseSuite(problem=f"{STORED[source.name]}: {reason}")
         if problems:
             tried.append(IncompleteSource(source.name, _summary(problems)))
     info = replace(info, tried=tuple(tried) if info.source == "auto" else ())
-    return BaseResults(info, found, rows)
+    return BaseResults(info, bases, rows)
 
 
 def describe_origin(source: str, rows: Sequence[TestResult], commit: str | None) -> BaselineOrigin:
-    """The origin of a suite's results, with the time of the latest and the samples of the test
-    with the fewest."""
+    """The origin of a suite's results, with the time of the latest result, and the number of
+    samples of the test with the fewest."""
     times = {moment: row.timestamp for row in rows if (moment := parse_time(row.timestamp))}
     time = times[max(times)] if times else None
     return BaselineOrigin(
@@ -181,8 +181,7 @@ def describe_origin(source: str, rows: Sequence[TestResult], commit: str | None)
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """A time (ISO 8601) in UTC, which is also meant where it names no zone; None for anything
-    else."""
+    """A time (ISO 8601) in UTC, also if the text names no zone; None for any other text."""
     try:
         moment = datetime.fromisoformat(text) if text else None
         return moment and (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
@@ -191,7 +190,7 @@ def parse_time(text: str | None) -> datetime | None:
 
 
 def _summary(problems: Mapping[str, str]) -> str:
-    """The problem of all suites if they share one, else the problems of the first suites."""
+    """The problem of all suites if they have the same, else the problems of the first suites."""
     different = list(dict.fromkeys(problems.values()))
     if len(different) == 1:
         return different[0]
@@ -259,12 +258,12 @@ def _is_sound(sample: SampleResult) -> bool:
 def _latest(
     samples: Iterable[SampleResult], newest: Sequence[SampleResult]
 ) -> tuple[SampleResult, ...]:
-    """The latest samples, of which the last that has an answer keeps it. A cached answer was given
-    before: cached samples count only if there is no other, and then only those of the newest run,
-    else one answer would look like many."""
+    """The latest samples, of which only the last answer is kept. A cached answer was given before:
+    cached samples count only if there are no others, and then only the samples of the `newest` run,
+    because one answer must not look like many."""
     fresh = [sample for sample in samples if not sample.cached]
     kept = fresh or list(newest)
-    # What other judges decided is no history of what these decide.
+    # What other judges decided is no history of what the current judges decide.
     kept = [sample for sample in kept if sample.advisory == kept[-1].advisory][-SAMPLES:]
     answered = latest_answer(kept, _can_be_scored)
     return tuple(

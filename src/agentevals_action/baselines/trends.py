@@ -1,5 +1,5 @@
 """The development of the suites over the stored runs of the default branch: a point for each run,
-the flake rate of each test, and the gates and tests that never show anything."""
+the flake rate of each test, and the gates, tests and judges that show nothing."""
 
 import math
 from collections import Counter, defaultdict
@@ -18,10 +18,10 @@ MANY_RUNS, SOME_RUNS = 40, 5
 
 @dataclass(frozen=True)
 class Point:
-    """A run of a suite on a commit. `passed` and `errored` count some of its `tests`; those that
-    only advisory judges score are left out. `cost` is the mean of the agent per sample (US
-    dollars), None if unknown. `question`, `grading` and `agent` count the tests with another
-    fingerprint of that name than in their run before."""
+    """A run of a suite on a commit. `passed` and `errored` count some of its `tests`, which are
+    without tests that only advisory judges score. `cost` is the mean cost of the agent per sample
+    (US dollars), None if unknown. `question`, `grading` and `agent` count the tests whose
+    fingerprint differs in this part from their run before."""
 
     time: str
     commit: str
@@ -46,8 +46,8 @@ class Point:
 
 @dataclass(frozen=True)
 class FlakyTest:
-    """A test of whose latest version `passed` of the `samples` passed. `flips` counts the adjacent
-    samples of which only one passed."""
+    """A test; of the `samples` of its latest version, `passed` passed. `flips` counts the pairs of
+    adjacent samples of which only one passed."""
 
     id: str
     passed: int
@@ -56,15 +56,15 @@ class FlakyTest:
 
     @property
     def rate(self) -> float:
-        """The flake rate: the share (0-1) of neighbouring samples that differ."""
+        """The flake rate: the share (0-1) of adjacent samples that differ."""
         return self.flips / max(self.samples - 1, 1)
 
 
 @dataclass(frozen=True)
 class Idle:
     """What shows nothing: a gate of the `tests` (ids) in the latest run that never failed or never
-    passed, a judge that is not calibrated, or without an `evaluator` a test that was never scored,
-    in so many `runs` of the last 50."""
+    passed, a judge that is not calibrated, or (without an `evaluator`) a test that was never
+    scored, in `runs` of the last 50 runs."""
 
     kind: Literal["never failed", "never passed", "never scored", "not calibrated"]
     tests: tuple[str, ...]
@@ -74,8 +74,8 @@ class Idle:
 
 @dataclass(frozen=True)
 class SuiteTrend:
-    """The runs of the suite at `path`, oldest first, its flaky tests, the worst first, and what is
-    idle; those of a `variant` of it if one is named."""
+    """The runs of the suite at `path`, or of its `variant`: the `points`, oldest first, the flaky
+    tests, the worst first, and what is idle."""
 
     path: str
     points: tuple[Point, ...]
@@ -86,8 +86,8 @@ class SuiteTrend:
 
 @dataclass
 class _SuiteHistory:
-    """What is known of a suite; of each test the latest fingerprint, and whether its samples with
-    that fingerprint passed."""
+    """The history of a suite, with the latest fingerprint of each test, and whether its samples
+    with that fingerprint passed."""
 
     points: list[Point] = field(default_factory=list)
     runs: list[Sequence[TestResult]] = field(default_factory=list)
@@ -98,8 +98,8 @@ class _SuiteHistory:
 def compute_trends(
     runs: Iterable[StoredRun], calibrated: Collection[str] | None = None
 ) -> tuple[SuiteTrend, ...]:
-    """The trends of the suites in these runs (oldest first), by path, each before its variants.
-    `calibrated` are the keys of the judges that are; None if that does not matter."""
+    """The trends of the suites in these runs (oldest first), by path, each suite before its
+    variants. `calibrated` are the keys of calibrated judges; None if that does not matter."""
     arms: defaultdict[tuple[str, str], _SuiteHistory] = defaultdict(_SuiteHistory)
     for run in runs:
         by_arm: defaultdict[tuple[str, str], list[TestResult]] = defaultdict(list)
@@ -122,8 +122,8 @@ def compute_trends(
 
 
 def _find_idle(runs: Sequence[Sequence[TestResult]]) -> Iterator[Idle]:
-    """The gates and tests of the latest run that show nothing in all of these runs. What could not
-    be scored says nothing of its gates, nor does an advisory judge."""
+    """The gates and tests of the latest run that show nothing in all of these runs. A test that
+    could not be scored shows nothing about its gates, nor does an advisory judge."""
     scored: defaultdict[str, list[bool]] = defaultdict(list)
     held: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
     for result in chain.from_iterable(runs):
@@ -140,8 +140,8 @@ def _find_idle(runs: Sequence[Sequence[TestResult]]) -> Iterator[Idle]:
         for gate in dict.fromkeys(result.gates):
             tests[gate].append(result.eval_id)
     for gate, names in tests.items():
-        found = [held[name, gate.name] for name in names]
-        states, number = set().union(*found), max(map(len, found))
+        by_test = [held[name, gate.name] for name in names]
+        states, number = set().union(*by_test), max(map(len, by_test))
         if states == {True} and number >= MANY_RUNS:
             yield Idle("never failed", tuple(names), number, gate.name)
         if states == {False} and number >= SOME_RUNS:
@@ -157,8 +157,8 @@ def _find_judges(
     tests: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for result in runs[-1]:
         for sample in result.main_samples:
-            for name, found in by_path(sample.evaluator_results).items():
-                if found.judge and found.judge.key not in calibrated:
+            for name, opinion in by_path(sample.evaluator_results).items():
+                if opinion.judge and opinion.judge.key not in calibrated:
                     tests[name][result.eval_id] = None
     for name, judged in tests.items():
         yield Idle("not calibrated", tuple(judged), len(runs), name)
@@ -169,16 +169,16 @@ def _add_samples(suite: _SuiteHistory, results: Sequence[TestResult]) -> Mapping
     part (`question`, `grading`, `agent`)."""
     changed: Counter[str] = Counter()
     for result in results:
-        now, before = result.fingerprint, suite.fingerprints.get(result.eval_id)
-        if now is None:
+        new, old = result.fingerprint, suite.fingerprints.get(result.eval_id)
+        if new is None:
             continue
-        if now != before:
+        if new != old:
             suite.passes[result.eval_id] = []
             names = ("question", "grading", "agent")
             changed.update(
-                name for name in names if before and getattr(now, name) != getattr(before, name)
+                name for name in names if old and getattr(new, name) != getattr(old, name)
             )
-        suite.fingerprints[result.eval_id] = now
+        suite.fingerprints[result.eval_id] = new
         suite.passes[result.eval_id] += [
             sample.verdict == "pass"
             for sample in result.main_samples
@@ -205,8 +205,8 @@ def _point(run: StoredRun, results: Sequence[TestResult], changed: Mapping[str, 
 
 
 def _flaky(passes: Mapping[str, Sequence[bool]]) -> Sequence[FlakyTest]:
-    found = []
+    flaky = []
     for name, passed in passes.items():
         if flips := sum(before != after for before, after in pairwise(passed)):
-            found.append(FlakyTest(name, sum(passed), len(passed), flips))
-    return sorted(found, key=lambda test: (-test.rate, test.id))
+            flaky.append(FlakyTest(name, sum(passed), len(passed), flips))
+    return sorted(flaky, key=lambda test: (-test.rate, test.id))

@@ -1,4 +1,4 @@
-"""Gives labelled answers to their judges, and reads what these say."""
+"""Gives labelled answers to their judges, and reads the opinions of the judges."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -48,9 +48,9 @@ class Opinion:
 
 @dataclass(frozen=True)
 class JudgedAnswer:
-    """A label, and the opinions of its judge about the same answer. `key` is that of the judge,
-    `type` its type, `target` names its targets; `question`, `criteria` and `answer` are for
-    readers."""
+    """A label, and the opinions of its judge about the same answer. `key` identifies the
+    judge, `type` is its type, `target` names its targets; `question`, `criteria` and `answer` are
+    for readers."""
 
     label: Label
     opinions: tuple[Opinion, ...]
@@ -68,21 +68,21 @@ class JudgedAnswer:
 
     @property
     def differing(self) -> tuple[Opinion, ...]:
-        """Those that contradict the label."""
-        return tuple(each for each in self.known if each.passes != self.label.passes)
+        """The opinions that contradict the label."""
+        return tuple(opinion for opinion in self.known if opinion.passes != self.label.passes)
 
 
 def find_answers(
     labels: Iterable[Label], stored: Iterable[TestResult]
 ) -> tuple[LabelledAnswer, ...]:
-    """The answers of labels, with those that labels name by a digest from `stored` results.
-    InvalidInput, with the location of each, if one is not there."""
+    """The answers of labels; an answer that a label names by its digest is from `stored` results.
+    InvalidInput, with the location of each, if answers are missing."""
     samples = {
         answer_digest(sample): replace(sample, spent=Spending())  # by the agent
         for row in stored
         for sample in row.samples
     }
-    found: dict[tuple[str, ...], LabelledAnswer] = {}
+    answers: dict[tuple[str, ...], LabelledAnswer] = {}
     errors: list[Diagnostic] = []
     for label in labels:
         sample = samples.get(label.digest) if label.answer is None else _sample(label.answer)
@@ -91,10 +91,10 @@ def find_answers(
             errors.append(Diagnostic(label.places["digest"], problem, "name its file: `--results`"))
             continue
         key = label.key[:3]
-        known = found.get(key) or LabelledAnswer(key[:2], sample, ())
-        found[key] = replace(known, labels=(*known.labels, label))
+        answer = answers.get(key) or LabelledAnswer(key[:2], sample, ())
+        answers[key] = replace(answer, labels=(*answer.labels, label))
     require_valid((), errors)
-    return tuple(found.values())
+    return tuple(answers.values())
 
 
 def _sample(text: str) -> SampleResult:
@@ -103,12 +103,12 @@ def _sample(text: str) -> SampleResult:
 
 
 def select_judges(answers: Iterable[LabelledAnswer], suites: Iterable[Suite]) -> Sequence[Suite]:
-    """The tests with labels, each with the judges that these are about as its evaluators; their
-    names are their paths in results."""
+    """The tests with labels; the evaluators of a test are the judges that its labels are about,
+    with their paths in results as names."""
     names: dict[Key, dict[str, None]] = {}
     for answer in answers:
-        own = dict.fromkeys(label.evaluator for label in answer.labels)
-        names[answer.test] = names.get(answer.test, {}) | own
+        judges = dict.fromkeys(label.evaluator for label in answer.labels)
+        names[answer.test] = names.get(answer.test, {}) | judges
     selected = (
         suite.with_tests(
             _with_judges(test, names[suite.path, test.id])
@@ -121,10 +121,11 @@ def select_judges(answers: Iterable[LabelledAnswer], suites: Iterable[Suite]) ->
 
 
 def _with_judges(test: Test, names: Collection[str]) -> Test:
-    found = list_measured(test)
-    judges = [found[name].model_copy(update={"name": name}) for name in names]
+    measured = list_measured(test)
+    judges = [measured[name].model_copy(update={"name": name}) for name in names]
     # A prompt may read the criteria of the test's own rubric.
-    read = [each for each in test.evaluators if each.origin == "rubrics" and each.name not in names]
+    rubrics = (evaluator for evaluator in test.evaluators if evaluator.origin == "rubrics")
+    read = [rubric for rubric in rubrics if rubric.name not in names]
     return test.model_copy(update={"evaluators": (*judges, *read)})
 
 
@@ -136,8 +137,8 @@ async def ask_judges(
     samples: int,
     done: Callable[[Sequence[SampleResult]], None],
 ) -> Sequence[JudgedAnswer]:
-    """The opinions of each judge about each of its answers, or about other forms of them, `samples`
-    times; `suites` are the selected ones by their paths. `done` receives what an answer led to."""
+    """The opinions of each judge about each of its answers, `samples` times; `suites` are the
+    selected suites by path. `done` receives the samples with the opinions about an answer."""
 
     async def ask_about(answer: LabelledAnswer) -> Sequence[JudgedAnswer]:
         suite = suites[answer.test[0]]
@@ -146,7 +147,7 @@ async def ask_judges(
         done(scored)
         judged = []
         for label in answer.labels:
-            evaluator = next(each for each in test.evaluators if each.name == label.evaluator)
+            evaluator = next(judge for judge in test.evaluators if judge.name == label.evaluator)
             targets = suite.find_judges(evaluator, suite.find_agent(test))
             judged.append(
                 JudgedAnswer(
@@ -170,7 +171,7 @@ async def ask_judges(
 async def _judge(
     executor: SuiteExecutor, answer: LabelledAnswer, samples: int
 ) -> Sequence[SampleResult]:
-    """What the judges say so many times."""
+    """What the judges say about an answer, `samples` times."""
     test, other = answer.test[1], answer.labels[0].other
     if other is None:
         return await executor.score(test, [answer.sample] * samples)
@@ -183,7 +184,7 @@ def _criteria(test: Test, evaluator: Evaluator, label: Label) -> str:
     if isinstance(evaluator, Pairwise) and evaluator.criteria:
         return evaluator.criteria
     criteria = evaluator.rubrics if isinstance(evaluator, Rubric) else ()
-    asked = [each.outcome for each in criteria if label.criterion in ("", each.name)]
+    asked = [rubric.outcome for rubric in criteria if label.criterion in ("", rubric.name)]
     return "; ".join(asked) or test.criteria or ""
 
 
@@ -198,7 +199,7 @@ def read_opinion(
     if not criterion or not isinstance(evaluator, Rubric):
         reason = result.reasoning or "; ".join(result.misses or result.hits)
         return Opinion(result.passed, result.score, reason, models)
-    asked = next(each for each in evaluator.rubrics if each.name == criterion)
+    asked = next(rubric for rubric in evaluator.rubrics if rubric.name == criterion)
     for check in result.details["checks"]:
         if check["id"] == criterion:
             is_hit = asked.is_hit(check["score"])
@@ -207,9 +208,9 @@ def read_opinion(
 
 
 def _opinion(sample: SampleResult, evaluator: Evaluator, label: Label) -> Opinion:
-    """What a judge says about the answer of a label. One of pairs lets the first answer pass if it
-    prefers it in both orders, much or slightly. Where it prefers none in both, it is not right,
-    whatever people prefer."""
+    """What a judge says about the answer of a label. A pairwise judge lets the first answer pass if
+    it prefers this answer in both orders, much or slightly. A judge that does not prefer the same
+    answer in both orders is wrong, whatever people prefer."""
     result = by_path(sample.evaluator_results).get(evaluator.name)
     opinion = read_opinion(sample, result, evaluator, label.criterion)
     if result is None or opinion.passes is None or not evaluator.compares:
@@ -221,7 +222,7 @@ def _opinion(sample: SampleResult, evaluator: Evaluator, label: Label) -> Opinio
 
 
 def verdicts_of(key: str, rows: Iterable[TestResult]) -> Sequence[bool]:
-    """The verdicts of a judge in stored results, without those of a confirmation."""
+    """The verdicts of a judge in stored results, without samples of a confirmation."""
     return [
         result.passed
         for row in rows

@@ -20,15 +20,15 @@ _ADVICE = "write it again with `agentevals-action judge calibrate`"
 
 @dataclass(frozen=True)
 class CalibrationContent:
-    """The content of the file; None, with its `errors`, if one of its parts is invalid."""
+    """The content of the file; None, with its `errors`, if a part of it is invalid."""
 
     calibration: Calibration | None = None
     errors: tuple[Diagnostic, ...] = ()
 
 
 def read_calibration(file: Path) -> bytes | None:
-    """The bytes of the file of a checkout (its path absolute), None without one. InvalidInput if
-    they cannot be read."""
+    """The bytes of the file of a checkout (its path absolute), None without the file. InvalidInput
+    if it cannot be read."""
     if not is_present(file):
         return None
     try:
@@ -50,9 +50,9 @@ def parse_calibration(data: bytes | None, path: str = CALIBRATION_FILE) -> Calib
         problem = f"this calibration is {describe_value(document.data)}"
         return CalibrationContent(errors=(Diagnostic(Location(path), problem, _ADVICE),))
     reader = FileReader(Path(), Path(), document.positions)
-    found = reader.validate(Calibration, document.data)
+    calibration = reader.validate(Calibration, document.data)
     errors = reader.diagnostics.errors
-    return CalibrationContent(None if errors else found, errors)
+    return CalibrationContent(None if errors else calibration, errors)
 
 
 def write_calibration(path: Path, calibration: Calibration) -> None:

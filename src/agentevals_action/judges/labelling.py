@@ -21,14 +21,14 @@ from agentevals_action.model.result import SampleResult, TestResult, as_declared
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.results.build import asks_same
 
-#: Characters of an answer that a label file has as text; of a longer one it has the digest.
+#: Characters of an answer that a label file has as text; of a longer answer it has the digest.
 MAX_TEXT = 20_000
 
 
 @dataclass(frozen=True)
 class Task:
-    """An answer to label: what the `judge` (its path in results) is asked about it, or about one
-    `criterion` of its rubric, empty for another judge."""
+    """An answer to label, about which the `judge` (its path in results) is asked; `criterion` is
+    one of the criteria of a rubric, empty for another judge."""
 
     suite: Suite
     test: Test
@@ -39,13 +39,12 @@ class Task:
 
     @property
     def opinion(self) -> Opinion:
-        """What the judge says about it."""
+        """What the judge says about the answer."""
         result = by_path(self.sample.evaluator_results).get(self.judge)
         return read_opinion(self.sample, result, self.evaluator, self.criterion)
 
     def entry(self, verdict: str, who: str) -> Mapping[str, Any]:
-        """The entry of a label file, with the text of the answer if the judge reads nothing else of
-        it."""
+        """The entry of a label file, with the text of the answer if judges read nothing else."""
         text, digest = self.sample.candidate_answer, answer_digest(self.sample)
         is_text = len(text) <= MAX_TEXT and text_digest(text) == digest
         return {
@@ -68,9 +67,9 @@ def list_tasks(
     *,
     every_answer: bool = False,
 ) -> Sequence[Task]:
-    """What a person has not labelled yet, answers that a judge fails first, and none to a question
-    that has changed since. Of each test it is `every_answer` or one: answers to the same question
-    are no independent observations."""
+    """The answers that a person has not labelled yet, those that a judge fails first, without
+    answers to a question that has changed since. Each test has one answer, because answers to the
+    same question are no independent observations, or with `every_answer` all."""
     tests = {(suite.path, test.id): (suite, test) for suite in suites for test in suite.tests}
     answers = [
         [*_tasks(*tests[row.key], sample)]
@@ -85,17 +84,17 @@ def list_tasks(
         for label in labels.valid
         if label.who == who
     }
-    found = dict[tuple[str, ...], Task]()
+    tasks_by_subject = dict[tuple[str, ...], Task]()
     for task in chain.from_iterable(answers):
         answer = answer_digest(task.sample) if every_answer else ""
         about = (task.suite.path, task.test.id, task.judge, task.criterion, answer)
-        found.setdefault(about, task)
-    return [task for about, task in found.items() if about not in done]
+        tasks_by_subject.setdefault(about, task)
+    return [task for about, task in tasks_by_subject.items() if about not in done]
 
 
 def _tasks(suite: Suite, test: Test, sample: SampleResult) -> Iterator[Task]:
     for path, judge in list_judges(test).items():
-        criteria = [each.name for each in judge.rubrics] if isinstance(judge, Rubric) else [""]
+        criteria = [rubric.name for rubric in judge.rubrics] if isinstance(judge, Rubric) else [""]
         for criterion in criteria:
             yield Task(suite, test, sample, path, judge, criterion)
 
@@ -119,10 +118,10 @@ def describe_labels(
     for key, path in {key: path for (_, _, path), key in keys.items()}.items():
         passes, fails = counts[key][True], counts[key][False]
         has = f"`{path}` has {passes} pass, {fails} fail"
-        known = {"sensitivity": passes, "specificity": fails, "agreement": passes + fails}
+        sizes = {"sensitivity": passes, "specificity": fails, "agreement": passes + fails}
         for floor in floors:
-            more = more_labels(1.0, known.get(floor.metric, 0), floor.least)
-            if floor.metric in known and more != 0:
+            more = more_labels(1.0, sizes.get(floor.metric, 0), floor.least)
+            if floor.metric in sizes and more != 0:
                 kind = {"sensitivity": " pass", "specificity": " fail"}.get(floor.metric, "")
                 has += f"; {floor} needs at least {more or 'a thousand'} more{kind}"
         yield has

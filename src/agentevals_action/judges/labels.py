@@ -23,7 +23,7 @@ from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.targets.calls.description import describe_message, digest
 from agentevals_action.validation.field_errors import describe_value, did_you_mean
 
-#: A YAML file that a list at the beginning of the line continues: empty, or such a list.
+#: A YAML file to which an entry can be appended: empty, or a list that is not indented.
 _LIST = re.compile(rb"(#.*\n|\n)*(-.*\n([-# ].*\n|\n)*)?")
 
 
@@ -54,8 +54,8 @@ def list_judges(test: Test) -> Mapping[str, LlmJudge | Rubric]:
 
 
 def list_measured(test: Test) -> Mapping[str, Evaluator]:
-    """These, and those that compare two answers, by their names."""
-    return {**list_judges(test), **{each.name: each for each in test.comparing}}
+    """The judges of `list_judges`, and the pairwise judges by their names."""
+    return {**list_judges(test), **{judge.name: judge for judge in test.comparing}}
 
 
 def label_file(suite: Suite) -> Path:
@@ -66,7 +66,7 @@ def label_file(suite: Suite) -> Path:
 
 def read_labels(checkout: Checkout, suites: Iterable[Suite | BrokenSuite]) -> Labels:
     """The labels of these suites, in the files beside them, with every error of these files. Labels
-    of other suites in the same files are not among them, and suites of runners have none."""
+    of other suites in the same files are left out, and suites of runners have no labels."""
     ours = {
         suite.path: {test.id: test for test in suite.tests} if isinstance(suite, Suite) else None
         for suite in suites
@@ -96,9 +96,9 @@ def _resolve(
     suites: Mapping[str, Mapping[str, Test] | None],
     reader: FileReader,
 ) -> Iterator[Label]:
-    """A person's label with its suite, judge and digest; `suites` are the tests by their ids, None
-    of a suite with errors. Nothing of such a suite, of one that is not loaded, or of an earlier
-    question; nothing, with the error, if the suite does not have what the label is about."""
+    """A person's label with its suite, judge and digest; `suites` are the tests of each suite by
+    id, None for a suite with errors. Nothing for a suite with errors or that is not loaded, or
+    for an earlier question; nothing, with an error, if the label names what the suite has not."""
 
     def refuse(field: str, problem: str, known: Iterable[str], otherwise: str) -> None:
         advice = did_you_mean(getattr(label, field), known, otherwise)
@@ -133,7 +133,7 @@ def _resolve(
         refuse("evaluator", f"the test `{test.id}` has {named}", judges, otherwise)
         return
     judge = judges[path]
-    criteria = [each.name for each in judge.rubrics] if isinstance(judge, Rubric) else []
+    criteria = [rubric.name for rubric in judge.rubrics] if isinstance(judge, Rubric) else []
     if label.criterion and label.criterion not in criteria:
         otherwise = f"write {join_choices(criteria)}" if criteria else "remove it"
         problem = f"the judge `{path}` has no criterion `{label.criterion}`"
@@ -150,7 +150,7 @@ def _resolve(
 
 def append_label(file: Path, entry: Mapping[str, Any]) -> None:
     """Adds an entry at the end of a YAML file of labels, whose text stays as it is; a file that
-    does not exist is created. InvalidInput if it would not be a list then, OutputError."""
+    does not exist is created. InvalidInput if the result would not be a list, OutputError."""
     before = _content(file)
     if before and not before.endswith(b"\n"):
         before += b"\n"
@@ -161,8 +161,8 @@ def append_label(file: Path, entry: Mapping[str, Any]) -> None:
 
 
 def remove_label(file: Path, entry: Mapping[str, Any]) -> None:
-    """Takes back the entry that was added last; a file without another one is deleted.
-    InvalidInput if somebody changed the end of the file since, OutputError."""
+    """Removes the entry that was added last; a file without another entry is deleted. InvalidInput
+    if somebody changed the end of the file since, OutputError."""
     before, written = _content(file), _text(entry)
     if not before.endswith(written):
         raise InvalidInput(f"somebody changed {file} since", "correct the label there")

@@ -1,5 +1,5 @@
 """What changes the verdicts of a judge and should not: the order of criteria, filler in an answer,
-and that its own model gave the answer."""
+and that the judge's own model gave the answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from agentevals_action.judges.labels import answer_digest
 from agentevals_action.model.result import TestResult
 from agentevals_action.model.suite import Suite, Test
 
-#: It adds length to an answer, and says nothing about any subject.
+#: Filler: it adds length to an answer, and states nothing about any subject.
 _FILLER = (
     "\n\nThere are several aspects to consider here, and each of them deserves attention. In "
     "general, it helps to look at the matter as a whole before one goes into details. With that "
@@ -19,7 +19,7 @@ _FILLER = (
 )
 
 Bias = Literal["order", "length", "own model"]
-#: Two verdicts on one answer, where neither is unknown.
+#: Two verdicts on one answer; None is unknown.
 Pair = tuple[bool | None, bool | None]
 #: Answers, and by their paths the suites in which the judges are asked about them.
 Form = tuple[Sequence[LabelledAnswer], Mapping[str, Suite]]
@@ -28,10 +28,10 @@ Form = tuple[Sequence[LabelledAnswer], Mapping[str, Suite]]
 def list_forms(
     answers: Sequence[LabelledAnswer], suites: Mapping[str, Suite], *, is_probed: bool
 ) -> Sequence[Form]:
-    """The answers as they are; those with labels of criteria, which are in reverse; all with
-    filler. If they are not probed, only pairs have other forms: with filler."""
-    criteria = [each for each in answers if any(own.criterion for own in each.labels)]
-    pairs = [each for each in answers if each.labels[0].other is not None]
+    """The forms of answers: as they are; answers with labels of criteria, with the criteria in
+    reverse; with filler. Unless `is_probed`, only pairs have another form: with filler."""
+    criteria = [answer for answer in answers if any(label.criterion for label in answer.labels)]
+    pairs = [answer for answer in answers if answer.labels[0].other is not None]
     in_reverse = {
         path: suite.with_tests(map(_reverse, suite.tests)) for path, suite in suites.items()
     }
@@ -44,16 +44,16 @@ def list_forms(
 
 def _reverse(test: Test) -> Test:
     evaluators = (
-        each.model_copy(update={"rubrics": each.rubrics[::-1]})
-        if isinstance(each, Rubric)
-        else each
-        for each in test.evaluators
+        evaluator.model_copy(update={"rubrics": evaluator.rubrics[::-1]})
+        if isinstance(evaluator, Rubric)
+        else evaluator
+        for evaluator in test.evaluators
     )
     return test.model_copy(update={"evaluators": tuple(evaluators)})
 
 
 def _with_filler(answer: LabelledAnswer) -> LabelledAnswer:
-    """An answer with filler; of two, the worse one, which does not become better by it."""
+    """An answer with filler; in a pair, the worse answer gets it and does not become better."""
     sample, (label, *_) = answer.sample, answer.labels
     if label.other is not None and label.passes:
         longer_other = label.model_copy(update={"other": f"{label.other}{_FILLER}"})
@@ -66,9 +66,9 @@ def _with_filler(answer: LabelledAnswer) -> LabelledAnswer:
 def probe_judges(
     judged: Sequence[Sequence[JudgedAnswer]], stored: Iterable[TestResult], suites: Iterable[Suite]
 ) -> Mapping[str, Mapping[Bias, Sequence[Pair]]]:
-    """For each bias, by the keys of judges, the verdicts on each form of an answer: before and
-    after, or people's and that of the judge. `judged` has the opinions on each of the forms;
-    `stored` results show which target gave an answer, and `suites` its model."""
+    """For each bias, by the keys of judges, the pairs of verdicts on an answer: on two of its
+    forms, or people's verdict and the judge's. `judged` has the opinions on each form; `stored`
+    results show which target gave an answer, and `suites` its model."""
     models = {
         (suite.path, name): target.priced_model()
         for suite in suites
@@ -80,21 +80,21 @@ def probe_judges(
         for sample in row.samples
     }
     verdicts = [
-        {each.label.key: [opinion.passes for opinion in each.opinions] for each in form}
+        {answer.label.key: [opinion.passes for opinion in answer.opinions] for answer in form}
         for form in judged
     ]
-    found: dict[str, dict[Bias, list[Pair]]] = {}
+    by_judge: dict[str, dict[Bias, list[Pair]]] = {}
     for answer in judged[0]:
         label = answer.label
-        before, reordered, longer = (form.get(label.key, []) for form in verdicts)
+        as_given, reordered, longer = (form.get(label.key, []) for form in verdicts)
         agent, judge = agents.get(label.key[:3]), models.get((label.suite, answer.target))
         is_own = agent is not None and agent == judge
         pairs: Mapping[Bias, Iterable[Pair]] = {
-            "order": zip(before, reordered, strict=True) if label.criterion else (),
-            "length": zip(before, longer, strict=True),
-            "own model": [(label.passes, verdict) for verdict in before if is_own],
+            "order": zip(as_given, reordered, strict=True) if label.criterion else (),
+            "length": zip(as_given, longer, strict=True),
+            "own model": [(label.passes, verdict) for verdict in as_given if is_own],
         }
-        known = found.setdefault(answer.key, {})
-        for bias, own in pairs.items():
-            known.setdefault(bias, []).extend(pair for pair in own if None not in pair)
-    return found
+        by_bias = by_judge.setdefault(answer.key, {})
+        for bias, of_bias in pairs.items():
+            by_bias.setdefault(bias, []).extend(pair for pair in of_bias if None not in pair)
+    return by_judge

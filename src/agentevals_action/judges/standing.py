@@ -1,4 +1,4 @@
-"""The standing of judges: what the calibration of a checkout says of them."""
+"""The standing of judges: what the calibration of a checkout states about them."""
 
 from collections.abc import Mapping
 from functools import cache, partial
@@ -14,13 +14,13 @@ from agentevals_action.model.suite import Suite, Test
 from agentevals_action.suites.checkout import Checkout
 from agentevals_action.targets.variables import read_variables
 
-#: The standing of a judge that the calibration does not know.
+#: The standing of a judge that is not in the calibration.
 NOT_CALIBRATED = "not calibrated"
 
 
 class Standings:
     """The standing of each judge in a checkout, by its `calibration.json` and the floor of its
-    settings; `errors` are those of the file."""
+    settings; `errors` are the errors of the file."""
 
     def __init__(self, checkout: Checkout) -> None:
         path = checkout.below / CALIBRATION_FILE
@@ -42,10 +42,10 @@ class Standings:
         calibration = self._rule.calibration
         if calibration is None or key not in calibration.judges:
             return NOT_CALIBRATED
-        found = calibration.judges[key]
-        metrics = ((name, getattr(found, name)) for name in get_args(Metric) if name != "kappa")
-        bounds = ", ".join(f"{name} ≥ {percent(own.low)}" for name, own in metrics if own)
+        measured = calibration.judges[key]
+        metrics = ((name, getattr(measured, name)) for name in get_args(Metric) if name != "kappa")
+        bounds = ", ".join(f"{name} ≥ {percent(share.low)}" for name, share in metrics if share)
         advisory = self._rule.why_advisory(JudgeRecord(key=key))
         decides = f"; advisory: {advisory}" if advisory else ""
-        when = f"calibrated on {calibration.day} with {joined(found.models)}"
+        when = f"calibrated on {calibration.day} with {joined(measured.models)}"
         return f"{when}: {bounds}{decides}"

@@ -32,56 +32,56 @@ _DIGITS = 4  # of what is stored
 def measure_judges(
     answers: Sequence[JudgedAnswer], longer: Iterable[JudgedAnswer]
 ) -> Mapping[str, JudgeCalibration]:
-    """What the opinions without errors show of each judge that gave some, by its key; `longer` are
-    pairs with filler."""
+    """What the opinions without errors show of each judge that gave such opinions, by its key;
+    `longer` are pairs with filler."""
     by_judge: dict[str, list[JudgedAnswer]] = {}
     for answer in answers:
         if answer.known:
             by_judge.setdefault(answer.key, []).append(answer)
     stay_right: dict[str, list[JudgedAnswer]] = {}
-    with_filler = {each.label.key: each.opinions for each in longer}
-    for pair in (each for each in answers if each.type == "pairwise"):
+    with_filler = {answer.label.key: answer.opinions for answer in longer}
+    for pair in (answer for answer in answers if answer.type == "pairwise"):
         both = zip(pair.opinions, with_filler[pair.label.key], strict=True)
         after = tuple(after for before, after in both if before.passes == pair.label.passes)
         if (kept := replace(pair, opinions=after)).known:
             stay_right.setdefault(pair.key, []).append(kept)
-    return {key: _measure_judge(own, stay_right.get(key, ())) for key, own in by_judge.items()}
+    return {key: _measure_judge(given, stay_right.get(key, ())) for key, given in by_judge.items()}
 
 
 def _measure_judge(
     answers: Sequence[JudgedAnswer], stay_right: Sequence[JudgedAnswer]
 ) -> JudgeCalibration:
-    criteria = sorted({each.label.criterion for each in answers} - {""})
-    repeated = [each.known for each in answers if len(each.known) > 1]
-    unstable = [len({opinion.passes for opinion in own}) > 1 for own in repeated]
-    models = {model for each in answers for own in each.known for model in own.models}
+    criteria = sorted({answer.label.criterion for answer in answers} - {""})
+    opinions = [answer.known for answer in answers]
+    unstable = [len({opinion.passes for opinion in known}) > 1 for known in opinions if known[1:]]
+    models = {model for known in opinions for opinion in known for model in opinion.models}
     return JudgeCalibration(
         **dict(measure(answers)),
         models=tuple(sorted(models)),
         type=answers[0].type,
-        evaluators=tuple(sorted({each.label.evaluator for each in answers})),
+        evaluators=tuple(sorted({answer.label.evaluator for answer in answers})),
         target=answers[0].target,
         unstable=round(sum(unstable) / len(unstable), _DIGITS) if unstable else None,
         length=measure(stay_right).agreement,
         criteria={
-            name: measure([each for each in answers if each.label.criterion == name])
+            name: measure([answer for answer in answers if answer.label.criterion == name])
             for name in criteria
         },
     )
 
 
 def measure(answers: Sequence[JudgedAnswer], resamples: int = _RESAMPLES) -> Agreement:
-    """What answers with known opinions of one judge show; those to one test are alike. The interval
-    of kappa is based on so many `resamples`."""
-    labels = [each.label.passes for each in answers]
+    """What the opinions of one judge about answers show; the answers to one test are a cluster. The
+    interval of kappa is based on `resamples` resamples."""
+    labels = [answer.label.passes for answer in answers]
     by_test: dict[Key, list[list[int]]] = {}
-    for each in answers:
-        table = by_test.setdefault(each.label.key[:2], [[0, 0], [0, 0]])
-        for opinion in each.known:
-            table[not each.label.passes][not opinion.passes] += 1
+    for answer in answers:
+        table = by_test.setdefault(answer.label.key[:2], [[0, 0], [0, 0]])
+        for opinion in answer.known:
+            table[not answer.label.passes][not opinion.passes] += 1
     tables = list(by_test.values())
-    sensitivity = _estimate((own[0][0], sum(own[0])) for own in tables)
-    specificity = _estimate((own[1][1], sum(own[1])) for own in tables)
+    sensitivity = _estimate((table[0][0], sum(table[0])) for table in tables)
+    specificity = _estimate((table[1][1], sum(table[1])) for table in tables)
     total, kappa = _sum(tables), None
     interval: tuple[float, ...] = ()
     if sensitivity and specificity:
@@ -98,7 +98,7 @@ def measure(answers: Sequence[JudgedAnswer], resamples: int = _RESAMPLES) -> Agr
         passes=sum(labels),
         fails=len(labels) - sum(labels),
         tests=len(tables),
-        agreement=_estimate((own[0][0] + own[1][1], sum(map(sum, own))) for own in tables),
+        agreement=_estimate((table[0][0] + table[1][1], sum(map(sum, table))) for table in tables),
         sensitivity=sensitivity,
         specificity=specificity,
         kappa=kappa,
@@ -111,14 +111,14 @@ def lower_bound(clusters: Sequence[tuple[float, float]]) -> float:
 
     Clopper and Pearson (Biometrika 1934). If clusters have several observations, with the effective
     sample size of Korn and Graubard (Survey Methodology 1998), which is the number of clusters
-    where all observations are hits, or none is."""
+    if all observations are hits, or no observation is."""
     count = len(clusters)
     hits, number = (sum(column) for column in zip(*clusters, strict=True))
     share, size = hits / number, number
     if count < number:
         if count == 1 or share in (0, 1):
             size = count
-        elif spread := sum((own - share * each) ** 2 for own, each in clusters):
+        elif spread := sum((passed - share * total) ** 2 for passed, total in clusters):
             variance = count / (count - 1) * spread / number**2
             fewer = stats.t.ppf(CONFIDENCE, number - 1) / stats.t.ppf(CONFIDENCE, count - 1)
             size = min(number, share * (1 - share) / variance * fewer**2)
@@ -128,7 +128,7 @@ def lower_bound(clusters: Sequence[tuple[float, float]]) -> float:
 
 def corrected_rate(observed: float, sensitivity: float, specificity: float) -> float | None:
     """The share of good answers, 0-1, of which a judge passes the `observed` share; None if the
-    judge knows no better than chance. Rogan and Gladen (Am J Epidemiology 1978)."""
+    judge is no better than chance. Rogan and Gladen (Am J Epidemiology 1978)."""
     informed = sensitivity + specificity - 1
     return min(max((observed + specificity - 1) / informed, 0), 1) if informed > 0 else None
 
@@ -155,11 +155,11 @@ def _kappa(table: Table) -> float:
 
 def _bootstrap_kappa(tables: Sequence[Table], resamples: int) -> Sequence[float]:
     """The two ends of kappa's interval and its lower bound, percentiles over resamples of the
-    tests; -1, 1 and -1 of one test, which shows nothing of others."""
+    tests; -1, 1 and -1 for one test, which shows nothing about other tests."""
     if len(tables) == 1:
         return -1.0, 1.0, -1.0
     drawn = stats.randint(0, len(tables)).rvs((resamples, len(tables)), random_state=_SEED)
-    values = [_kappa(_sum(tables[number] for number in own)) for own in drawn]
+    values = [_kappa(_sum(tables[number] for number in resample)) for resample in drawn]
     tail = 100 * (1 - CONFIDENCE)
     ends = stats.scoreatpercentile(values, (tail / 2, 100 - tail / 2, tail))
     return [round(float(end), _DIGITS) for end in ends]

@@ -14,7 +14,7 @@ from agentevals_action.validation.file_model import Steps
 
 _LINE = 200  # characters of an error of a stored file
 
-_WORD = 100  # characters of a word that may be a misspelling of a known one
+_WORD = 100  # characters of a word that may be a misspelling of a known word
 _SHOWN = 60  # characters of a value in a sentence
 
 #: Errors that are converted: the memory for hostile data is limited.
@@ -53,15 +53,15 @@ class FieldError:
         name = f"`{dotted(steps)}`" if steps else owner
         if self.message:
             problem, _, advice = self.message.partition("; ")
-            known = (known for sign, known in _ADVICE.items() if sign in problem)
-            return f"{name}: {problem}", advice or next(known, "correct it")
+            usual = (usual for sign, usual in _ADVICE.items() if sign in problem)
+            return f"{name}: {problem}", advice or next(usual, "correct it")
         advice = f"write {' or '.join(self.expected) or 'something else'}"
         if self.expected == ("a text",) and isinstance(self.value, int | float):
             advice += f', in quotes: "{str(self.value).lower()}"'
         return f"{name} is {describe_value(self.value)}", advice
 
 
-#: The advice for problems that a validator raises without one.
+#: The advice for problems that a validator raises without advice.
 _ADVICE = {
     "there is no file": "name a file that exists, from the folder of this one",
     "leaves the repository": "name a file of the repository",
@@ -71,26 +71,24 @@ _ADVICE = {
 def field_errors(error: ValidationError, data: Any) -> list[FieldError]:
     """The errors about `data`, in order.
 
-    Of a union the errors count that lie deeper in the value, or that a validator raised; without
-    any, all its types together are what is expected."""
-    found: list[tuple[FieldError, Steps | None]] = []
+    Of a union, only the errors count that are deeper in the value, or that a validator raised;
+    without such errors, any of its types is expected."""
+    entries: list[tuple[FieldError, Steps | None]] = []
     decided: set[Steps] = set()  # the steps of values with errors that decide a union
     for details in error.errors(include_url=False, include_input=False)[:_MOST]:
         entry, union = _follow(data, details)
         if details["type"] == "too_short" and len(entry.value) >= details["ctx"]["min_length"]:
             continue  # pydantic counts valid items only, and has reported the others
-        found.append((entry, union))
+        entries.append((entry, union))
         is_raised = bool(entry.message) or entry.is_missing
         decided.update(entry.steps[:length] for length in range(len(entry.steps) + is_raised))
     errors: dict[tuple[Steps, int], FieldError] = {}
-    for number, (entry, union) in enumerate(found):
+    for number, (entry, union) in enumerate(entries):
         if union is None or len(entry.steps) > len(union) or entry.message or entry.is_missing:
             errors[entry.steps, number] = entry
         elif union not in decided:
-            known = errors.get((union, -1))
-            expected = dict.fromkeys(
-                (*known.expected, *entry.expected) if known else entry.expected
-            )
+            earlier = errors.get((union, -1))
+            expected = dict.fromkeys((*(earlier.expected if earlier else ()), *entry.expected))
             errors[union, -1] = FieldError(union, entry.value, expected=tuple(expected))
     return list(errors.values())
 
@@ -128,8 +126,8 @@ def shorten(value: Any) -> str:
 
 
 def nearest(word: str, known: Iterable[str], least: float = 0.6) -> str | None:
-    """The known word that an unknown one probably means: their similarity is `least` (0-1), in
-    upper or lower case."""
+    """The known word that an unknown word probably means: their similarity is at least `least`
+    (0-1), in upper or lower case."""
     return _nearest(word, frozenset(known), least) if len(word) <= _WORD else None
 
 
@@ -141,7 +139,7 @@ def _nearest(word: str, known: frozenset[str], least: float) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
-    """The advice for an unknown word: the known one that it probably means, if any."""
+    """The advice for an unknown word: the known word that it probably means, if any."""
     meant = nearest(word, known)
     return f"did you mean `{meant}`?" if meant else otherwise
 
@@ -229,5 +227,5 @@ _EXPECTED: Mapping[str, str] = {
     "too_short": "{min_length} items or more",
     "too_long": "at most {max_length} items",
 }
-#: The same where an empty value is the only one that is too short.
+#: The same if only an empty value is too short.
 _EXPECTED_ONE = {"string_too_short": "a text that is not empty", "too_short": "at least one item"}

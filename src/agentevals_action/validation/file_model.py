@@ -1,4 +1,4 @@
-"""The base class of everything that is read from a suite, a targets file or configuration file."""
+"""The base class of everything that is read from a suite, a targets file or a configuration."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -47,20 +47,20 @@ class FileContext(Folder):
 
     @abstractmethod
     def check_fields(self, model: Any, data: dict[str, Any]) -> dict[str, Any]:
-        """The fields of an object that its model reads. The others are reported, and two spellings
-        of one field that differ."""
+        """The fields of an object that its model reads. Other fields are reported, and two
+        spellings of a field whose values differ."""
 
     @abstractmethod
     def locate(self, container: Any, key: str | int = "") -> Any:
-        """The `Location` where an object begins, or its value of a key."""
+        """The `Location` where an object begins, or where its value of a key begins."""
 
     @abstractmethod
     def computed(self, data: dict[str, Any]) -> Mapping[str, Any]:
-        """The values of computed fields of an object, whichever it has."""
+        """The values of all computed fields, for an object that may have some of them."""
 
     @abstractmethod
     def warn_about(self, found: Any, data: dict[str, Any]) -> None:
-        """Adds the `warnings` of a model of this data."""
+        """Adds the `warnings` of a model, which was read from `data`."""
 
     @abstractmethod
     def read_file(self, text: str, model: Any) -> Any:
@@ -76,8 +76,8 @@ def check_fields(model: type[object], data: Any, info: ValidationInfo) -> Any:
 
 
 def locate(info: ValidationInfo, container: Any, key: str | int = "") -> Any:
-    """The `Location` where an object of the validated file begins, or its value of a key; None
-    where this is not known."""
+    """The `Location` where an object of the validated file begins, or where its value of a key
+    begins; None if it is unknown."""
     context = info.context
     return context.locate(container, key) if isinstance(context, FileContext) else None
 
@@ -89,7 +89,7 @@ class FileModel(BaseModel):
     The validation context is the `Folder` of the declaring file, or None. A `FileContext` fills the
     computed fields `location` (where the object begins), `places` (where the values of its fields
     begin) and `home` (the folder). Validators raise `ValueError("problem; advice")`, `expected("a
-    text")`, or `errors_at` for values inside the one they check. `noun` names such an object in a
+    text")`, or `errors_at` for values inside the checked value. `noun` names such an object in a
     sentence; by default it is the name of the class."""
 
     model_config = ConfigDict(
@@ -112,18 +112,18 @@ class FileModel(BaseModel):
         read, context = check_fields(cls, data, info), info.context
         if not isinstance(context, FileContext) or not isinstance(data, dict):
             return read
-        known = {**context.computed(data)}
+        computed = {**context.computed(data)}
         if "places" in cls.model_fields:
-            known["places"] = {name: context.locate(read, name) for name in read}
-        return read | {name: known[name] for name in known.keys() & cls.model_fields.keys()}
+            computed["places"] = {name: context.locate(read, name) for name in read}
+        return read | {name: computed[name] for name in computed.keys() & cls.model_fields.keys()}
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        made = handler.resolve_ref_schema(handler(schema))
-        add_spellings(cls, made)
-        return made
+        resolved = handler.resolve_ref_schema(handler(schema))
+        add_spellings(cls, resolved)
+        return resolved
 
 
 class TargetModel(FileModel):
@@ -141,8 +141,8 @@ class TargetModel(FileModel):
 
 @dataclass(frozen=True)
 class _Computed:
-    """Marks a field that no file of a user has: the loader sets it. One that is `stored` is in
-    files of results, from which it is read."""
+    """Marks a field that no file of a user has: the loader sets it. A `stored` field is also
+    in results files, and is read from them."""
 
     stored: bool = False
 
@@ -161,7 +161,7 @@ class _Computed:
 
 #: A field of a model that no file has: the loader sets it in a copy of the model.
 Computed = Annotated[Item, _Computed()]
-#: The same in a record that files of results have, too.
+#: A computed field of a record that results files have, too.
 ComputedStored = Annotated[Item, _Computed(stored=True)]
 
 
@@ -177,7 +177,7 @@ def expected(words: str) -> PydanticCustomError:
 
 
 def errors_at(problems: Mapping[Steps, str | PydanticCustomError]) -> ValidationError:
-    """The error that a validator raises for values inside the one it checks, by their steps."""
+    """The error that a validator raises for values inside the checked value, by their steps."""
     errors = [
         InitErrorDetails(
             type="value_error", loc=steps, input=None, ctx={"error": ValueError(problem)}
@@ -191,37 +191,37 @@ def errors_at(problems: Mapping[Steps, str | PydanticCustomError]) -> Validation
 
 @cache
 def list_fields(model: Any) -> Mapping[str, tuple[str, ...]]:
-    """The spellings of each field that a file may have, by its canonical one, in order; of a model
-    or of a dataclass with annotations of pydantic."""
-    found: dict[str, tuple[str, ...]] = {}
+    """The spellings of each field that a file may have, by the canonical spelling, in order; for a
+    model, or a dataclass with annotations of pydantic."""
+    fields: dict[str, tuple[str, ...]] = {}
     for name, field, metadata in _fields(model):
         if any(isinstance(mark, _Computed) for mark in metadata):
             continue
         choices = field.validation_alias if field else None
-        own = (
+        spellings = (
             tuple(str(choice) for choice in choices.choices)
             if isinstance(choices, AliasChoices)
             else ((field.alias if field else None) or name,)
         )
-        found[own[0]] = own
-    return found
+        fields[spellings[0]] = spellings
+    return fields
 
 
 def _fields(model: type[object]) -> Sequence[tuple[str, FieldInfo | None, Sequence[Any]]]:
     if issubclass(model, BaseModel):
         return [(name, field, field.metadata) for name, field in model.model_fields.items()]
-    found: list[tuple[str, FieldInfo | None, Sequence[Any]]] = []
+    described: list[tuple[str, FieldInfo | None, Sequence[Any]]] = []
     for name, hint in get_type_hints(model, include_extras=True).items():
         marks = getattr(hint, "__metadata__", ())
         fields = (mark for mark in marks if isinstance(mark, FieldInfo))
-        found.append((name, next(fields, None), marks))
-    return found
+        described.append((name, next(fields, None), marks))
+    return described
 
 
 @cache
 def list_spellings(model: Any) -> Mapping[str, str]:
     """The canonical name of a field by each of its spellings."""
-    return {spelling: name for name, own in list_fields(model).items() for spelling in own}
+    return {spelling: name for name, every in list_fields(model).items() for spelling in every}
 
 
 def add_spellings(model: Any, schema: dict[str, Any]) -> None:
@@ -232,14 +232,14 @@ def add_spellings(model: Any, schema: dict[str, Any]) -> None:
         names = (name for choice in schema["anyOf"] for name in choice.get("required", ()))
         every = (spelling for name in names for spelling in list_fields(model)[name])
         schema["anyOf"] = [{"required": [spelling]} for spelling in every]
-    for name, own in list_fields(model).items():
-        others = [spelling for spelling in own if spelling != name]
+    for name, spellings in list_fields(model).items():
+        others = [spelling for spelling in spellings if spelling != name]
         if not others or name not in properties:
             continue
         properties |= dict.fromkeys(others, properties[name])
         if name in schema.get("required", ()):
             schema["required"].remove(name)
-            choice = {"anyOf": [{"required": [spelling]} for spelling in own]}
+            choice = {"anyOf": [{"required": [spelling]} for spelling in spellings]}
             schema.setdefault("allOf", []).append(choice)
     if schema.get("required") == []:
         del schema["required"]

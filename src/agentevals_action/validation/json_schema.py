@@ -1,5 +1,5 @@
-"""JSON Schemas of other people: what is not valid in one or checks nothing, and what a value does
-not match, within limits of time."""
+"""JSON Schemas of users: their problems (what is invalid, or checks nothing), and the mismatches of
+a value, within limits of time."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextvars import ContextVar
@@ -31,18 +31,18 @@ from agentevals_action.validation.patterns import compile_pattern, search_patter
 _DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _DRAFTS = (Draft3Validator, Draft7Validator, Draft201909Validator, Draft202012Validator)
-#: The keywords that some draft checks: `additionalItems` checks nothing in 2020-12.
+#: The keywords that at least one draft checks: `additionalItems` checks nothing in 2020-12.
 _OF_ANY_DRAFT = frozenset[str]().union(*(draft.VALIDATORS for draft in _DRAFTS))
-#: Keywords that no draft checks, and those of OpenAPI.
+#: Keywords that no draft checks, and keywords of OpenAPI.
 _ANNOTATIONS = frozenset({
     "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$defs", "definitions",
     "$comment", "$vocabulary", "title", "description", "default", "examples", "example", "nullable",
     "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema",
     "then", "else", "minContains", "maxContains", "format",
 })  # fmt: skip
-#: How similar an unknown keyword is to a known one that was meant, 0-1.
+#: The least similarity (0-1) of an unknown keyword to the known keyword that was meant.
 _SIMILARITY = 0.8
-#: Checks of a keyword on a value, of one value; references can multiply them without end.
+#: Checks of keywords for one value; references can multiply them without end.
 MAX_CHECKS = 200_000
 #: Comparisons that take as long as a check: jsonschema compares all members for `unevaluated…`.
 _COMPARISONS = 1_000
@@ -91,9 +91,9 @@ def _places(value: Any, steps: Steps) -> Iterator[tuple[int, Steps]]:
 def _keyword_problems(
     resource: Resource[Any], resolver: Any, draft: type[Validator], seen: set[int]
 ) -> Iterator[tuple[dict[str, Any], str, str]]:
-    """The keywords with a problem, each with the object that has it: unknown ones that resemble a
-    known one, references that lead to no schema, and patterns that cannot be used. `seen` are the
-    identities of the objects that were searched, because references may lead back."""
+    """The keywords with a problem, each with the object that has it: unknown keywords that resemble
+    a known keyword, references that lead to no schema, and patterns that cannot be used. `seen` are
+    the identities of the objects that were searched, because references may lead back."""
     owner = resource.contents
     if not isinstance(owner, dict) or id(owner) in seen:
         return
@@ -103,9 +103,9 @@ def _keyword_problems(
         problem = _unknown_keyword(keyword, draft.VALIDATORS.keys() | _ANNOTATIONS)
         try:
             if keyword in _REFERENCES and isinstance(value, str):
-                found = resolver.lookup(value)
-                if draft(draft.META_SCHEMA).is_valid(found.contents):
-                    inside.append((_as_resource(found.contents, draft), found.resolver))
+                target = resolver.lookup(value)
+                if draft(draft.META_SCHEMA).is_valid(target.contents):
+                    inside.append((_as_resource(target.contents, draft), target.resolver))
                 else:  # a place that the check of the whole schema takes for data
                     problem = f"{describe_json(value)} leads to what is no JSON Schema; correct it"
             patterns = {"pattern": (value,), "patternProperties": value}
@@ -129,9 +129,9 @@ def _as_resource(contents: Any, draft: type[Validator]) -> Resource[Any]:
 
 
 def _unknown_keyword(word: str, known: Set[str]) -> str:
-    """The problem of a keyword that a draft does not know but another one checks, or that probably
-    means a known one: a similar one, or one that checks and begins with it (`min` for `minimum`).
-    Empty if there is none."""
+    """The problem of an unknown keyword: another draft checks it, or it probably means a known
+    keyword, which is similar, or which checks and begins with it (`min` for `minimum`). Empty
+    without a problem."""
     if word in known:
         return ""
     if word in _OF_ANY_DRAFT:
@@ -160,13 +160,13 @@ def _check_additional(
     validator: Any, allowed: Any, value: Any, schema: Mapping[str, Any]
 ) -> Iterator[ValidationError]:
     patterns = schema.get("patternProperties", ())
-    known = {
+    declared = {
         name: True
         for name in (value if isinstance(value, dict) else ())
         if name in schema.get("properties", ())
         or any(search_pattern(pattern, "", name, _TEXT) for pattern in patterns)
     }
-    yield from _additional_properties(validator, allowed, value, {"properties": known})
+    yield from _additional_properties(validator, allowed, value, {"properties": declared})
 
 
 def _check_unique(_: Any, is_unique: bool, value: Any, __: Any) -> Iterator[ValidationError]:
@@ -174,8 +174,8 @@ def _check_unique(_: Any, is_unique: bool, value: Any, __: Any) -> Iterator[Vali
         yield ValidationError("has items that are equal")
 
 
-#: Those of jsonschema search with `re`, which cannot be interrupted, not even by a signal, and
-#: compare each item with each.
+#: The checks of jsonschema search with `re`, which cannot be interrupted, not even by a signal, and
+#: compare each item with each other.
 _OWN_CHECKS = {
     "pattern": _check_pattern,
     "patternProperties": _check_pattern_properties,
@@ -194,7 +194,7 @@ _left = ContextVar[list[int]]("_left")
 
 @cache
 def _limited(draft: type[Validator]) -> type[Validator]:
-    """A draft whose validators make at most as many checks together as are `_left`."""
+    """A draft whose validators together make at most `_left` checks."""
 
     def check(keyword: str, validator: Any, operand: Any, value: Any, schema: Any) -> Any:
         is_compared = keyword.startswith("unevaluated") and isinstance(value, list | dict)

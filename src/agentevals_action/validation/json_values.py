@@ -85,7 +85,7 @@ def canonical(value: Any) -> Hashable:
     """A form of a value of at most `MAX_DEPTH` levels for a set: the forms of two values are the
     same if the values are `equal`."""
     if isinstance(value, Mapping):
-        return frozenset((key, canonical(item)) for key, item in value.items())
+        return frozenset((key, canonical(inner)) for key, inner in value.items())
     if isinstance(value, list | tuple):
         return tuple(map(canonical, value))
     return str(value).encode() if isinstance(value, bool) else value  # JSON has no bytes
@@ -102,7 +102,7 @@ def read_path(text: str) -> tuple[str, ...]:
 
 
 def look_up(data: Any, steps: Sequence[str]) -> Any:
-    """The value at a path, MISSING where there is none; positions in lists count from 0."""
+    """The value at a path, MISSING without a value; positions in lists count from 0."""
     for step in steps:
         if isinstance(data, Mapping):
             data = data.get(step, MISSING)
@@ -116,14 +116,14 @@ def look_up(data: Any, steps: Sequence[str]) -> Any:
 def map_texts(value: Any, convert: Callable[[str], Any]) -> Any:
     """The value with each text in it converted."""
     if isinstance(value, Mapping):
-        return {name: map_texts(item, convert) for name, item in value.items()}
+        return {name: map_texts(inner, convert) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(map_texts(item, convert) for item in value)
+        return type(value)(map_texts(inner, convert) for inner in value)
     return convert(value) if isinstance(value, str) else value
 
 
 def as_text(value: Any) -> str | None:
-    """A string as it is, a number, `true`, `false` or `null` as JSON writes it; None of an object
+    """A string as it is, a number, `true`, `false` or `null` as JSON writes it; None for an object
     or a list."""
     if isinstance(value, str):
         return value
@@ -143,7 +143,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def as_object(value: Any) -> Mapping[str, Any]:
-    """An object as it is, an empty one in place of anything else."""
+    """An object as it is, an empty object in place of anything else."""
     return value if isinstance(value, Mapping) else {}
 
 

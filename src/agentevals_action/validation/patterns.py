@@ -1,4 +1,4 @@
-"""Regular expressions of other people, searched within a limit of time."""
+"""Regular expressions of users, searched within a limit of time."""
 
 import re
 from functools import lru_cache
@@ -10,7 +10,7 @@ from agentevals_action.formatting import quoted
 
 #: Seconds after which a search is stopped and the pattern is an error.
 TIME_LIMIT = 2.0
-#: Characters of a pattern; longer ones take seconds and much memory to compile.
+#: Characters of a pattern; longer patterns take seconds and much memory to compile.
 MAX_PATTERN = 50_000
 
 FLAGS = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL, "x": regex.VERBOSE}
