@@ -254,19 +254,17 @@ class FileReader(FileContext):
         file = NamedFile(self.relative(path), model.noun)
         return model_of_file and model_of_file.model_copy(update={"files": (file,)})
 
-    def _report(self, error: ValidationError, data: dict[str, Any], label: str) -> set[Steps]:
+    def _report(self, failure: ValidationError, data: dict[str, Any], label: str) -> set[Steps]:
         """Adds the errors about an object, which an error calls by its label, or by the label of
         the innermost object inside it that has one. Returns the steps of the invalid values."""
         invalid = set()
-        for detail in field_errors(error, data):
-            invalid.add(detail.steps)
-            location = self.positions.locate(
-                data, detail.steps[: -1 if detail.is_missing else None]
-            )
+        for error in field_errors(failure, data):
+            invalid.add(error.steps)
+            location = self.positions.locate(data, error.steps[: -1 if error.is_missing else None])
             reported = self.reported.get(location, ())
-            is_about_all = bool(reported) and isinstance(detail.value, dict)
-            if not (detail.steps[-1] in reported if detail.is_missing else is_about_all):
-                inner, name = _innermost(detail, data)
+            is_about_all = bool(reported) and isinstance(error.value, dict)
+            if not (error.steps[-1] in reported if error.is_missing else is_about_all):
+                inner, name = _innermost(error, data)
                 self.error(location, *inner.sentences(name or label))
         return invalid
 
@@ -368,18 +366,18 @@ class WrittenTest:
     is_literal: bool = False
 
 
-def _innermost(detail: FieldError, data: Any) -> tuple[FieldError, str]:
+def _innermost(error: FieldError, data: Any) -> tuple[FieldError, str]:
     """An error with steps from the innermost evaluator or workspace around it, and the label of
     this object; with all steps and an empty label if there is none."""
     start, label = 0, ""
-    for index, step in enumerate(detail.steps[: -1 if detail.is_missing else None]):
+    for index, step in enumerate(error.steps[: -1 if error.is_missing else None]):
         data = data[step]
-        if index and isinstance(step, int) and detail.steps[index - 1] in EVALUATOR_LISTS:
+        if index and isinstance(step, int) and error.steps[index - 1] in EVALUATOR_LISTS:
             is_named = isinstance(data, dict) and "type" in data
             start, label = index + 1, f"`{data['type']}`" if is_named else Evaluator.noun
         elif step == "workspace" and isinstance(data, dict):
             start, label = index + 1, Workspace.noun
-    return replace(detail, steps=detail.steps[start:]), label
+    return replace(error, steps=error.steps[start:]), label
 
 
 @cache

@@ -270,11 +270,9 @@ class GitRepository:
             names, index = folder / "names", folder / "index"
             files = (os.fsencode(path) for path in untracked if not path.endswith("/"))
             names.write_bytes(b"\0".join(files))
-            index_path = await self._read(
-                "rev-parse", "--path-format=absolute", "--git-path", "index"
-            )
+            path = await self._read("rev-parse", "--path-format=absolute", "--git-path", "index")
             # With its time: git reads a file again that changed when the index was written.
-            shutil.copy2(os.fsdecode(index_path.removesuffix(b"\n")), index)
+            shutil.copy2(os.fsdecode(path.removesuffix(b"\n")), index)
             copy = {"GIT_INDEX_FILE": str(index), "GIT_LITERAL_PATHSPECS": "1"}
             if names.stat().st_size:
                 source = (f"--pathspec-from-file={names}", "--pathspec-file-nul")

@@ -101,7 +101,7 @@ class _Connected(Provider):
     def __init__(self, target: Mock) -> None:
         self._delay = target.delay_ms / 1000
         self._answers = [
-            (regex.compile(item.pattern), read_answers(item.response)) for item in target.responses
+            (regex.compile(pair.pattern), read_answers(pair.response)) for pair in target.responses
         ]
         self._fixed = target.response
 
@@ -118,11 +118,11 @@ class _Connected(Provider):
             return _trace(_answer(text if self._fixed is None else self._fixed))
         for pattern, answers in self._answers:
             try:
-                found = pattern.search(text, timeout=_SEARCH_SECONDS)
+                match = pattern.search(text, timeout=_SEARCH_SECONDS)
             except TimeoutError:
                 problem = f"the mock pattern {pattern.pattern!r} ran for over {_SEARCH_SECONDS:g} s"
                 raise AttemptError("configuration", problem) from None
-            if found is not None:
+            if match is not None:
                 return _trace(answers[request.attempt % len(answers)])
         raise AttemptError(
             "target",

@@ -62,8 +62,8 @@ def find_price(name: str, known: Mapping[str, Price] | None = None) -> Price | N
     """The price of a model; None if it is unknown. `known` are prices by normalized names, those
     of the table by default."""
     known = _known_models() if known is None else known
-    own = normalized(name)
-    return known.get(own) or known.get(_VERSION.sub("", own))
+    model = normalized(name)
+    return known.get(model) or known.get(_VERSION.sub("", model))
 
 
 def known_price(target: Target, models: Sequence[str]) -> tuple[Price | None, str]:

@@ -84,10 +84,10 @@ class _Connected(Provider):
 
     def _find_row(self, rows: _Rows, request: Request) -> TestResult:
         of_test = rows.get(request.eval_id, ())
-        found = [row for row in of_test if request.suite in ("", row.eval_path)]
-        if len(found) == 1:
-            return found[0]
-        problem = f"{self._target.path} has {len(found) or 'no'} results of the test "
+        matching = [row for row in of_test if request.suite in ("", row.eval_path)]
+        if len(matching) == 1:
+            return matching[0]
+        problem = f"{self._target.path} has {len(matching) or 'no'} results of the test "
         problem += f"`{request.eval_id}` of `{request.suite}`"
         raise AttemptError("target", problem, _RERUN)
 

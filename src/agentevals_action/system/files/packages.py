@@ -61,7 +61,7 @@ def find_packages(
     """The folders with packages of the distributions that these files of a tree declare, without
     distributions in the folders `others`."""
     projects = sorted({Path(path).parent for path in files if Path(path).name in MANIFESTS})
-    kept = (each for each in projects if not any((root / each).is_relative_to(o) for o in others))
+    kept = (path for path in projects if not any((root / path).is_relative_to(o) for o in others))
     return tuple(folder for project in kept for folder in _find_in(root, project))
 
 

@@ -24,7 +24,7 @@ _END = (
 )
 
 
-def found() -> dict[str, str]:
+def foreign_import() -> dict[str, str]:
     """The error of a program that imported a module of its repository from outside of its tree."""
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None) if _is_own(name) else None
@@ -79,9 +79,9 @@ def pytest_exception_interact(call: Any) -> None:
 
 def pytest_runtest_teardown() -> None:
     """After each test."""
-    _report(found().get("error", ""))
+    _report(foreign_import().get("error", ""))
 
 
 def pytest_sessionfinish() -> None:
     """After all tests, or where none could be collected."""
-    _report(found().get("error", ""))
+    _report(foreign_import().get("error", ""))

@@ -48,23 +48,23 @@ class ClaudeCli(AgentTarget):
     command: Command = "claude"
 
     def arguments(self, args: Sequence[str], system: str) -> Sequence[str]:
-        """The words after the program; it refuses the stream without `--verbose`."""
+        """The words after the program, which refuses the stream without `--verbose`."""
         appended = ("--append-system-prompt", system) if system else ()
-        own = ("-p", "--output-format", "stream-json", "--verbose")
-        return (*own, *self.model_arguments(), *appended, *args)
+        options = ("-p", "--output-format", "stream-json", "--verbose")
+        return (*options, *self.model_arguments(), *appended, *args)
 
     def tool_arguments(
         self, access: ToolAccess, folder: Path, _variables: Mapping[str, str]
     ) -> tuple[Sequence[str], Mapping[str, str]]:
-        """A file of servers; those of the user and the workspace do not start."""
+        """A file with the servers; other servers of the user and the workspace do not start."""
         if not access.servers:
             return (), {}
         path = folder / "servers.json"
         # Without `alwaysLoad` the model would have to search for the tools.
         path.write_text(access.config(alwaysLoad=True), "utf-8")
         allowed = ",".join(f"mcp__{name}" for name in access.servers)
-        own = ("--strict-mcp-config", f"--mcp-config={path}", f"--allowedTools={allowed}")
-        return own, {}
+        options = ("--strict-mcp-config", f"--mcp-config={path}", f"--allowedTools={allowed}")
+        return options, {}
 
     def read(self, events: Sequence[Event]) -> Trace:
         """The trace of a run; ValueError for a message of another form."""
@@ -86,7 +86,7 @@ class ClaudeCli(AgentTarget):
         )
 
     def find_retry(self, event: Event) -> AttemptError | None:
-        """The failure of an API call that it repeats, ten times by default and with long waits."""
+        """A failed API call that the CLI repeats, by default ten times, with long waits."""
         if event.type != "system" or event.text("subtype") != "api_retry":
             return None
         status, error = event.count("error_status"), event.text("error")
@@ -141,10 +141,10 @@ def _messages(wired: Sequence[tuple[Event, WireMessage]]) -> list[Message]:
     the same id, one for each block."""
     messages: list[Message] = []
     last_id = ""
-    for event, found in wired:
-        if event.type != "assistant" or found.model == _SYNTHETIC:
+    for event, wire in wired:
+        if event.type != "assistant" or wire.model == _SYNTHETIC:
             continue
-        message_id, part = event.object("message").text("id"), found.message
+        message_id, part = event.object("message").text("id"), wire.message
         calls = tuple(
             replace(call, name=_NAMES.get(call.name, call.name)) for call in part.tool_calls
         )
@@ -152,9 +152,9 @@ def _messages(wired: Sequence[tuple[Event, WireMessage]]) -> list[Message]:
         if isinstance(event.value("parent_tool_use_id"), str):
             name = "subagent"
         if message_id and message_id == last_id:
-            before = messages.pop()
-            text = "\n".join(filter(None, (str(before.content), text)))
-            calls = (*before.tool_calls, *calls)
+            previous = messages.pop()
+            text = "\n".join(filter(None, (str(previous.content), text)))
+            calls = (*previous.tool_calls, *calls)
         messages.append(Message("assistant", text, name, tool_calls=calls))
         last_id = message_id
     return messages
@@ -165,9 +165,9 @@ def _results(
 ) -> Iterator[ToolResult]:
     """The results of tool calls. The duration is as reported, else the time between the
     events of the call and of the result."""
-    started = {call.id: event for event, found in wired for call in found.message.tool_calls}
-    for event, found in wired:
-        call_id, output = found.message.tool_call_id, found.message.content
+    started = {call.id: event for event, wire in wired for call in wire.message.tool_calls}
+    for event, wire in wired:
+        call_id, output = wire.message.tool_call_id, wire.message.content
         if call_id is not None:
             duration = _reported_duration(event)
             if duration is None and call_id in started:

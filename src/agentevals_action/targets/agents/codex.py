@@ -59,10 +59,10 @@ class CodexCli(AgentTarget):
     def arguments(self, args: Sequence[str], system: str) -> Sequence[str]:
         """The words after the program. A workspace need not be a git repository. The sandbox is the
         agent's default, read-only, unless `args` says otherwise."""
-        own = ("exec", "--json", "--color", "never", "--skip-git-repo-check")
-        # They are added to its own.
+        options = ("exec", "--json", "--color", "never", "--skip-git-repo-check")
+        # Codex adds them to its own instructions.
         instructions = ("-c", f"developer_instructions={_toml(system)}") if system else ()
-        return (*own, *self.model_arguments(), *args, *instructions, "-")
+        return (*options, *self.model_arguments(), *args, *instructions, "-")
 
     def tool_arguments(
         self, access: ToolAccess, _folder: Path, _variables: Mapping[str, str]
@@ -80,7 +80,7 @@ class CodexCli(AgentTarget):
         return ("--ignore-user-config", *words), {}
 
     def refuse_commands(self) -> tuple[str, str] | None:
-        """Where its sandbox has no network."""
+        """The refusal if the agent's sandbox has no network."""
         if _HAS_NETWORK.search(" ".join(self.args)):
             return None
         problem = "runs commands in a sandbox without network, where they cannot ask the suite"

@@ -73,26 +73,26 @@ class CopilotCli(AgentTarget):
     def arguments(self, args: Sequence[str], _system: str) -> Sequence[str]:
         """The words after the program. With a prompt on standard input, and not as `-p`, it runs
         without a person."""
-        own = ("--output-format", "json", "--no-color", "--no-ask-user")
-        return (*own, *self.model_arguments(), *args)
+        options = ("--output-format", "json", "--no-color", "--no-ask-user")
+        return (*options, *self.model_arguments(), *args)
 
     def tool_arguments(
         self, access: ToolAccess, folder: Path, _variables: Mapping[str, str]
     ) -> tuple[Sequence[str], Mapping[str, str]]:
-        """A file of servers, and a home of its own, in which there are none."""
+        """A file with the servers, and a home of its own without other servers."""
         if not access.servers:
             return (), {}
         path = folder / "servers.json"
         path.write_text(access.config(tools=["*"]), "utf-8")
         allowed = (word for name in access.servers for word in ("--allow-tool", name))
-        own = ("--disable-builtin-mcps", "--additional-mcp-config", f"@{path}", *allowed)
-        return own, {"COPILOT_HOME": str(folder / "home")}
+        options = ("--disable-builtin-mcps", "--additional-mcp-config", f"@{path}", *allowed)
+        return options, {"COPILOT_HOME": str(folder / "home")}
 
     def read(self, events: Sequence[Event]) -> Trace:
         """The trace of a run. It is paid for in requests, so that its cost is unknown."""
-        found = agent_events.add_results(_messages(events), _results(events))
+        shown = agent_events.add_results(_messages(events), _results(events))
         edits = _file_edits(events)
-        messages = tuple(_with_file_calls(message, edits) for message in found)
+        messages = tuple(_with_file_calls(message, edits) for message in shown)
         finished = _data(events, "model.call_finished")
         ended = agent_events.last(events, "result")
         answered = sum(call.text("outcome") == "success" for call in finished)
@@ -156,7 +156,7 @@ def _call(request: Event, name_field: str) -> ToolCall | None:
 def _file_edits(events: Sequence[Event]) -> Mapping[str, Sequence[tuple[str, str]]]:
     """The kind and the path of each change of a file, by the id of its call."""
     return {
-        data.text("toolCallId"): [(each.text("kind"), each.text("path")) for each in edits]
+        data.text("toolCallId"): [(edit.text("kind"), edit.text("path")) for edit in edits]
         for data in _data(events, "tool.execution_complete")
         if (edits := data.objects("fileEdits"))
     }

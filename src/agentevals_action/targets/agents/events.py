@@ -124,7 +124,7 @@ class Stream:
 
     def add(self, data: bytes) -> Sequence[Event]:
         """Takes the next bytes; the events that they complete."""
-        known = len(self.events)
+        count = len(self.events)
         *complete, rest = data.split(b"\n")
         if complete:
             complete[0] = bytes(self._partial) + complete[0]
@@ -132,7 +132,7 @@ class Stream:
         self._partial += rest
         for line in complete:
             self._add_line(line)
-        return self.events[known:]
+        return self.events[count:]
 
     def _add_line(self, data: bytes) -> None:
         self._numbered += 1
@@ -163,8 +163,8 @@ def failure(message: str, status: int | None = None, code: str = "") -> AttemptE
         return NoCredit(message)
     if code in _BY_CODE:
         return _BY_CODE[code](message)
-    if status is None and (found := _STATUS.search(message)):
-        status = int(found[1])
+    if status is None and (match := _STATUS.search(message)):
+        status = int(match[1])
     if status in (401, 403, 404) or NO_LOGIN.search(message) or _NO_MODEL.search(message):
         return TargetDead(message)
     if status == 429 or _LIMITED.search(message):

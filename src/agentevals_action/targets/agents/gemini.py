@@ -57,14 +57,14 @@ class GeminiCli(AgentTarget):
     def arguments(self, args: Sequence[str], _system: str) -> Sequence[str]:
         """The words after the program. Without a person it refuses a folder that nobody trusted
         before, and does not read skills."""
-        own = ("--output-format", "stream-json", "--skip-trust", "--allowed-tools=activate_skill")
-        return (*own, *self.model_arguments(), *args)
+        words = ("--output-format", "stream-json", "--skip-trust", "--allowed-tools=activate_skill")
+        return (*words, *self.model_arguments(), *args)
 
     def tool_arguments(
         self, access: ToolAccess, folder: Path, variables: Mapping[str, str]
     ) -> tuple[Sequence[str], Mapping[str, str]]:
-        """A home of its own, whose settings have the servers; those of the workspace are not
-        allowed. Its login is that of the variables."""
+        """A home of its own, whose settings have the servers; servers of the workspace are not
+        allowed. The variables decide the login."""
         if not access.servers:
             return (), {}
         path = folder / ".gemini/settings.json"

@@ -108,7 +108,7 @@ class AgentTarget(CommandTarget):
 
     @abstractmethod
     def arguments(self, args: Sequence[str], system: str) -> Sequence[str]:
-        """The words after the program: its own, those of the target (`args`), and those for a
+        """The words after the program: the agent's own, `args` of the target, and words for the
         system prompt, which is empty for agents without a `system_option`."""
 
     @abstractmethod
@@ -160,7 +160,7 @@ class AgentTarget(CommandTarget):
 class _Agent(Provider):
     def __init__(self, target: AgentTarget, context: ProviderContext) -> None:
         self._target, self._title = target, target.title
-        # It is no program of the repository, and what it runs is its workspace's.
+        # The agent is no program of the repository, and what it runs belongs to its workspace.
         children = replace(context.children, packages={})
         self._runner = CommandLauncher(target, replace(context, children=children))
         self._events_variable = target.events_variable
@@ -292,7 +292,7 @@ class _Agent(Provider):
         return self._runner.error(f"{self._title}: {problem}", output) if problem else None
 
     def _login_hint(self, output: str) -> str:
-        own = self._target.key_hint
+        hint = self._target.key_hint
         if keys := tuple(dict.fromkeys(_KEY.findall(output))):
-            own = f"name {joined(keys, 'or')} in the input `env` (`--env`)"
-        return "; ".join(filter(None, (own, self._runner.hint)))
+            hint = f"name {joined(keys, 'or')} in the input `env` (`--env`)"
+        return "; ".join(filter(None, (hint, self._runner.hint)))

@@ -161,8 +161,8 @@ class TargetClient:
         return self._connections[key]
 
     def _shared_state(self, target: Target, variables: Mapping[str, str]) -> _SharedState:
-        """The same for all targets with equal resolved fields, keys and limits, such as those of
-        head and base."""
+        """The one state of all targets with equal resolved fields, keys and limits, such as those
+        of head and base."""
         names = filter(None, (*target.other_variables(), target.key_variable))
         keys = {name: variables.get(name) for name in names}
         limits = (target.max_concurrency, target.requests_per_minute)

@@ -16,7 +16,7 @@ from agentevals_action.system.redaction import looks_secret, redact
 from agentevals_action.targets.variables import Variables, names_in
 from agentevals_action.validation.json_values import describe_json
 
-_BEFORE = 20  # characters of a text before its first difference
+_BEFORE = 20  # characters of a text that are shown before its first difference
 #: The mark in a judge's prompt: it differs whenever the data between the marks does.
 _MARK = re.compile(r"\b[0-9a-f]{32}\b")
 
@@ -104,17 +104,17 @@ def variable_values(definition: Any, known: Mapping[str, str]) -> dict[str, str]
 def first_difference(request: Mapping[str, Any], recorded: Sequence[Mapping[str, Any]]) -> str:
     """`messages[0].content` is “a” instead of “b”, of the recorded request that has the most values
     in common; empty if nothing is recorded or nothing differs."""
-    own = dict(_leaves(request))
+    leaves = dict(_leaves(request))
     others = [dict(_leaves(other)) for other in recorded]
     if not others:
         return ""
-    nearest = max(others, key=lambda other: len(own.items() & other.items()))
-    for path, value in own.items():
+    nearest = max(others, key=lambda other: len(leaves.items() & other.items()))
+    for path, value in leaves.items():
         if path not in nearest:
             return f"`{path}` ({describe_json(json.loads(value))}) is new"
         if value != nearest[path]:
             return f"`{path}`{_compared(json.loads(value), json.loads(nearest[path]))}"
-    return next((f"`{path}` is missing" for path in nearest if path not in own), "")
+    return next((f"`{path}` is missing" for path in nearest if path not in leaves), "")
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -130,11 +130,11 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, json.dumps(value)
 
 
-def _compared(value: Any, known: Any) -> str:
+def _compared(value: Any, recorded: Any) -> str:
     """The two values; of two texts, from shortly before the first difference on."""
-    if not (isinstance(value, str) and isinstance(known, str)):
-        return f" is {describe_json(value)} instead of {describe_json(known)}"
-    texts = [redact(value), redact(known)]
+    if not (isinstance(value, str) and isinstance(recorded, str)):
+        return f" is {describe_json(value)} instead of {describe_json(recorded)}"
+    texts = [redact(value), redact(recorded)]
     without_marks = [_MARK.sub("…", text) for text in texts]
     texts = texts if without_marks[0] == without_marks[1] else without_marks
     pairs = zip(*texts, strict=False)
@@ -143,5 +143,5 @@ def _compared(value: Any, known: Any) -> str:
     line = texts[0].count("\n", 0, same) + 1
     where = f" (line {line})" if line > 1 else ""
     start = max(line_start, same - _BEFORE)
-    own, other = (describe_json("…" * (start > line_start) + text[start:]) for text in texts)
-    return f"{where} is {own} instead of {other}"
+    new, old = (describe_json("…" * (start > line_start) + text[start:]) for text in texts)
+    return f"{where} is {new} instead of {old}"

@@ -29,7 +29,7 @@ class Permissions:
         if root == self.trusted:
             return
         destination = target.destination()
-        allowed = {name for name, known in self.used if known == destination} | self.named
+        allowed = {name for name, address in self.used if address == destination} | self.named
         if target.asks_vendor:
             allowed.add(target.key_variable)
         if new := sorted({*used_variables(target, variables)} - allowed):

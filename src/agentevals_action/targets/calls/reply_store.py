@@ -141,13 +141,13 @@ class ReplyStore:
     def prune(self, max_bytes: int = MAX_BYTES, unused_seconds: float = UNUSED_SECONDS) -> None:
         """Deletes the files that were not used for so long, then the longest unused ones beyond
         a size in bytes."""
-        found = []
+        files = []
         for file in self._folder.glob("*/*.json"):
             with contextlib.suppress(OSError):  # another process deletes, too
                 facts = file.stat()
-                found.append((facts.st_mtime, facts.st_size, file))
+                files.append((facts.st_mtime, facts.st_size, file))
         total, oldest = 0, time.time() - unused_seconds
-        for used, size, file in sorted(found, reverse=True):
+        for used, size, file in sorted(files, reverse=True):
             total += size
             if total > max_bytes or used < oldest:
                 with contextlib.suppress(OSError):
@@ -156,7 +156,7 @@ class ReplyStore:
 
 @functools.cache
 def _adapter(type_: type[Any]) -> TypeAdapter[Any]:
-    """It takes 10 ms to make one, and most runs store nothing."""
+    """A cached adapter: to make one takes 10 ms, and most runs store nothing."""
     return TypeAdapter(type_)
 
 
@@ -221,8 +221,8 @@ class StoredCalls(Calls):
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
             is_usable = self._mode != "record" or key in self._recorded
-            if is_usable and (known := self._store.get(key)):
-                return with_cost(without_secrets(known), target)
+            if is_usable and (reply := self._store.get(key)):
+                return with_cost(without_secrets(reply), target)
             trace = await self._calls.complete(target, request)
             if self._mode != "read" and not trace.cached:
                 self._store.put(key, StoredReply(test, described, trace))
@@ -231,9 +231,9 @@ class StoredCalls(Calls):
 
     def _replay(self, target: Target, root: Path, test: str, described: Mapping[str, Any]) -> Trace:
         stored = self._replayed.get(root, {})
-        found = stored.get(digest(described))
-        if found is not None and found.reply.has_answer:
-            return replace(found.reply, cached=True)
+        match = stored.get(digest(described))
+        if match is not None and match.reply.has_answer:
+            return replace(match.reply, cached=True)
         of_test = [reply for reply in stored.values() if reply.test == test]
         others = [without_variables(reply.request) for reply in of_test or stored.values()]
         difference = first_difference(described, others) or "nothing is stored there"

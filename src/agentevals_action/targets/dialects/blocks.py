@@ -141,7 +141,7 @@ class Blocks:
             case None:
                 self.unread.append(name)
                 return
-        # What a block about tools is read from, or described by, has such names itself.
+        # A block about tools has fields of such names itself.
         if not _MAY_HOLD_CALLS.search(name):
             self.unread += (field for field, _ in find_call_fields(fields))
 
@@ -154,10 +154,10 @@ def read_blocks(content: Any) -> Blocks:
     blocks = Blocks()
     for block in content:
         blocks.add(*_name_and_fields(block))
-    made = {call.id for call in blocks.calls}
+    call_ids = {call.id for call in blocks.calls}
     first = {result.call_id: result for result in reversed(blocks.results)}
     blocks.calls = [*add_results(blocks.calls, first)]
-    blocks.results = [result for result in blocks.results if result.call_id not in made]
+    blocks.results = [result for result in blocks.results if result.call_id not in call_ids]
     return blocks
 
 
@@ -178,8 +178,8 @@ def _name_and_fields(block: Any) -> tuple[str, Item]:
 
 def find_kind(name: str) -> str | None:
     """The kind of the blocks or items of this name; None if it is not known."""
-    known = _KIND.fullmatch(name)
-    return known.lastgroup if known else None
+    match = _KIND.fullmatch(name)
+    return match.lastgroup if match else None
 
 
 def find_call_fields(value: Any) -> Iterator[tuple[str, Any]]:

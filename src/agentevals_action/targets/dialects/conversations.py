@@ -39,25 +39,25 @@ def read_conversation(
     The tool calls are known if the agent's part has a message, and all of it is understood."""
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         return None
-    history = next((found for found in HISTORIES if items and found.matches(items)), None)
+    history = next((reader for reader in HISTORIES if items and reader.matches(items)), None)
     if history is None:
         return None
     read = history.from_wire(items)
-    own = read[_question_end([item.message for item in read], question) :]
-    finished = tuple(_with_outputs(own, waiting))
-    replies = [item for item in own if item.message.role == "assistant"]
-    models = {item.model for item in replies}
-    unread = distinct(item.unread for item in own)
-    made = {call.id for item in read for call in item.message.tool_calls}
-    results = [item.message for item in own if item.message.role == "tool" and item.message.content]
+    new = read[_question_end([wire.message for wire in read], question) :]
+    finished = tuple(_with_outputs(new, waiting))
+    replies = [wire for wire in new if wire.message.role == "assistant"]
+    models = {wire.model for wire in replies}
+    unread = distinct(wire.unread for wire in new)
+    asked = {call.id for wire in read for call in wire.message.tool_calls}
+    results = [wire.message for wire in new if wire.message.role == "tool" and wire.message.content]
     is_complete = history is pydantic_ai  # there, the structured answer is a call with a result
-    if not (unread or is_complete) and any(each.tool_call_id not in made for each in results):
+    if not (unread or is_complete) and any(result.tool_call_id not in asked for result in results):
         unread = ("a result of a tool without its call",)
     return Trace(
         messages=finished,
         tool_calls=list_calls(finished) if replies and not unread else None,
-        llm_call_count=sum(not item.continues for item in replies),
-        usage=total(item.usage for item in replies),
+        llm_call_count=sum(not wire.continues for wire in replies),
+        usage=total(wire.usage for wire in replies),
         model=models.pop() if len(models) == 1 else None,
         warnings=(_unread_warning(unread),) if unread else (),
     )
@@ -104,7 +104,7 @@ def _with_outputs(items: Sequence[WireMessage], waiting: Collection[str]) -> Seq
     """The messages, with the outputs of their calls from the tool messages after them, which may
     also say that a call was refused. A call that waits for a person was not made either."""
     answers: dict[str, WireMessage] = {}
-    waiting = {*waiting, *(call_id for item in items for call_id in item.waiting)}
+    waiting = {*waiting, *(call_id for wire in items for call_id in wire.waiting)}
 
     def finish(call: ToolCall) -> ToolCall:
         answer = answers.pop(call.id, None) if call.id else None
@@ -115,10 +115,10 @@ def _with_outputs(items: Sequence[WireMessage], waiting: Collection[str]) -> Seq
         return replace(call, output=output, refused=call.refused or answer.refused)
 
     finished = []
-    for item in reversed(items):
-        message = item.message
+    for wire in reversed(items):
+        message = wire.message
         if message.role == "tool" and message.tool_call_id:
-            answers[message.tool_call_id] = item
+            answers[message.tool_call_id] = wire
         finished.append(replace(message, tool_calls=tuple(map(finish, message.tool_calls))))
     return finished[::-1]
 

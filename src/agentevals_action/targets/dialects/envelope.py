@@ -162,9 +162,9 @@ def _read_envelope(
     """The trace of an object with an answer; a warning names the fields that are not read."""
     envelope = _Envelope.parse(data, "a valid envelope")
     trace = _with_calls(_answer(envelope, question, waiting), envelope.tool_calls)
-    own = envelope.token_usage or _TokenUsage()
-    usage = Usage(own.input, own.output, own.cached, cost_usd=envelope.cost_usd)
-    usage = usage.or_else(read_usage(own.model_extra)).or_else(trace.usage)
+    tokens = envelope.token_usage or _TokenUsage()
+    usage = Usage(tokens.input, tokens.output, tokens.cached, cost_usd=envelope.cost_usd)
+    usage = usage.or_else(read_usage(tokens.model_extra)).or_else(trace.usage)
     calls = envelope.llm_call_count
     warnings = trace.warnings
     if unread := [describe_json(name) for name in data if name not in _Envelope.model_fields]:
@@ -217,13 +217,13 @@ def _with_calls(trace: Trace, listed: Sequence[Any] | None) -> Trace:
     if listed is None:
         return trace
     calls = _read_each(read_tool_call, listed, "tool_calls")
-    if known := list_calls(trace.messages):
-        if [call.name for call in known] != [call.name for call in calls]:
+    if shown := list_calls(trace.messages):
+        if [call.name for call in shown] != [call.name for call in calls]:
             raise ValueError(
                 "the reply has two different lists of tool calls, in `tool_calls` and in its "
                 "messages; give one"
             )
-        return replace(trace, tool_calls=known)
+        return replace(trace, tool_calls=shown)
     messages = [*trace.messages]
     answers = [index for index, message in enumerate(messages) if message.role == "assistant"]
     if answers:
@@ -234,10 +234,10 @@ def _with_calls(trace: Trace, listed: Sequence[Any] | None) -> Trace:
 
 
 def _read_each(read: Callable[[Any], Item], items: Sequence[Any], field: str) -> tuple[Item, ...]:
-    found = []
+    values = []
     for index, item in enumerate(items):
         try:
-            found.append(read(item))
+            values.append(read(item))
         except ValueError as error:
             raise ValueError(f"the reply's `{field}[{index}]` is not valid: {error}") from None
-    return tuple(found)
+    return tuple(values)

@@ -95,11 +95,11 @@ def _read_item(item: Item) -> Iterator[WireMessage]:
     name, content = optional_text(item.get("name")), item.get("content")
     if role == "assistant" and find_kind(str(as_object(content).get("type"))):
         content = [content]
-    own = _own_blocks(content)
-    blocks = read_blocks(content if isinstance(content, list) or not own else None)
+    own_blocks = _own_blocks(content)
+    blocks = read_blocks(content if isinstance(content, list) or not own_blocks else None)
     if role == "assistant":
         calls = (*blocks.calls, *_listed_calls(item, {call.id for call in blocks.calls if call.id}))
-        answer = own or blocks.text or optional_text(item.get("refusal")) or ""
+        answer = own_blocks or blocks.text or optional_text(item.get("refusal")) or ""
         yield WireMessage(
             Message(role, answer, name, tool_calls=calls),
             read_usage(item.get("usage")),
@@ -109,9 +109,9 @@ def _read_item(item: Item) -> Iterator[WireMessage]:
         )
         return
     yield from (result.message() for result in blocks.results)
-    if own or blocks.text or not blocks.results:
+    if own_blocks or blocks.text or not blocks.results:
         call_id = optional_text(item.get("tool_call_id"))
-        yield WireMessage(Message(role, own or blocks.text, name, call_id))
+        yield WireMessage(Message(role, own_blocks or blocks.text, name, call_id))
 
 
 def _own_blocks(content: Any) -> tuple[Block, ...]:
@@ -165,7 +165,7 @@ def _is_copy(value: Any, calls: Sequence[ToolCall]) -> bool:
     read = [(call.name, call.arguments) for call in calls]
     listed = value if isinstance(value, list) else [value]
     try:
-        copies = [_read_call(as_object(each)) for each in listed]
+        copies = [_read_call(as_object(entry)) for entry in listed]
     except ValueError:
         return False
     return all(

@@ -30,17 +30,17 @@ def matches(items: Sequence[Item]) -> bool:
 
 def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
     """The messages. ValueError for a tool call without a name."""
-    found: list[WireMessage] = []
+    history: list[WireMessage] = []
     for item in items:
         parts = [(str(part.get("part_kind")), part) for part in objects(item, "parts")]
         if item["kind"] == "request":
-            found += [_input(*part) for part in parts]
+            history += [_input(*part) for part in parts]
         else:
             usage, model = read_usage(item.get("usage")), optional_text(item.get("model_name"))
             reply = read_blocks([_block(*part) for part in parts])
             message = Message("assistant", reply.text, tool_calls=tuple(reply.calls))
-            found.append(WireMessage(message, usage, model, unread=tuple(reply.unread)))
-    return found
+            history.append(WireMessage(message, usage, model, unread=tuple(reply.unread)))
+    return history
 
 
 def _block(kind: str, part: Item) -> Item:

@@ -103,7 +103,7 @@ def text_or_parts(
 ) -> str | list[dict[str, Any]]:
     """The content of a message: one text if it has no pictures, else its converted parts; raises as
     `parts` does."""
-    found = list(parts(message, with_pictures))
-    if any(isinstance(part, Picture) for part in found):
-        return [convert(part) for part in found]
+    contents = list(parts(message, with_pictures))
+    if any(isinstance(part, Picture) for part in contents):
+        return [convert(part) for part in contents]
     return content_text(message)

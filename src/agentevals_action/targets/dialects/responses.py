@@ -69,26 +69,26 @@ def from_wire(items: Sequence[Item]) -> Sequence[WireMessage]:
     """The messages of a history, or of the output of a reply: each has the calls that follow it.
     What a model produces between two inputs is one reply. An unknown item may be a call. ValueError
     for a call without a name."""
-    found: list[WireMessage] = []
+    history: list[WireMessage] = []
     in_reply = False
     for item in items:
         name = str(item.get("type", "message"))
         kind = "message" if name == "message" else find_kind(name)
         if kind in ("call", None):
             if not in_reply:
-                found.append(WireMessage(Message("assistant", "")))
-            found[-1] = _with_call(found[-1], name, item)
+                history.append(WireMessage(Message("assistant", "")))
+            history[-1] = _with_call(history[-1], name, item)
             in_reply = True
         elif kind == "result":
-            found.append(read_result(item).message())
+            history.append(read_result(item).message())
             in_reply = False
         elif kind == "message":
             for read in role_messages.from_wire([{"role": "assistant", **item}]):
                 is_own = read.message.role == "assistant"
                 if not is_own or read.unread or not read.is_empty:
-                    found.append(replace(read, continues=is_own and in_reply))
+                    history.append(replace(read, continues=is_own and in_reply))
                     in_reply = is_own
-    return found
+    return history
 
 
 def _with_call(reply: WireMessage, name: str, item: Item) -> WireMessage:

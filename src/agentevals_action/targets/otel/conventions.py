@@ -84,7 +84,7 @@ class Step:
 def read_step(span: Span) -> Step | None:
     """The meaning of a span; None if neither convention knows it."""
     attributes = span.attributes
-    types = [known.get(str(attributes.get(name))) for name, known in _TYPES.items()]
+    types = [meanings.get(str(attributes.get(name))) for name, meanings in _TYPES.items()]
     step_type = types[0] or types[1]
     if step_type is None:
         return None

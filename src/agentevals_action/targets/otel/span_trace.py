@@ -105,7 +105,7 @@ def _nodes(spans: dict[tuple[str, str], Span]) -> list[_Node]:
         while parent in spans and parent not in around:  # a span may be in itself
             around[parent] = steps.get(parent)
             parent = (key[0], spans[parent].parent_id)
-        nearest = next((parent for parent, found in around.items() if found), None)
+        nearest = next((parent for parent, outer_step in around.items() if outer_step), None)
         if nearest is not None and _is_same_call(steps[nearest], step):
             outer.add(nearest)
         nodes.append(_Node(spans[key], step, tuple(filter(None, around.values()))))
@@ -136,14 +136,14 @@ def _messages(models: Sequence[_Node], tools: Sequence[_Node]) -> tuple[Message,
         for message in node.step.received
         if message.role == "tool" and message.tool_call_id
     }
-    made = list(tools)
+    unmatched = list(tools)
     replies: list[tuple[int, Message]] = []
     for node in models:
         for message in node.step.answered or ():
             if message.role == "assistant":
-                calls = [_complete(call, made, results) for call in message.tool_calls]
+                calls = [_complete(call, unmatched, results) for call in message.tool_calls]
                 replies.append((node.span.end, replace(message, tool_calls=tuple(calls))))
-    for node in made:
+    for node in unmatched:
         call = replace(node.step.call, duration_ms=node.span.duration_ms)
         replies.append((node.span.start, Message("assistant", "", tool_calls=(call,))))
     return tuple(message for _, message in sorted(replies, key=lambda reply: reply[0]))

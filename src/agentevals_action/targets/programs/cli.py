@@ -193,18 +193,18 @@ class _Connected(Provider):
         if "MCP_CONFIG" in used:
             access = request.access or ToolAccess("", "")
             paths["MCP_CONFIG"].write_text(access.config(), "utf-8")
-        own = self._runner.tool_variables(request, folder)
-        if own or used & {*placeholders.FILES, "FILES"}:
+        tool_variables = self._runner.tool_variables(request, folder)
+        if tool_variables or used & {*placeholders.FILES, "FILES"}:
             give_folder(folder, self._runner.choose_user(request))
         values = {name: str(path) for name, path in paths.items()}
         values |= {"PROMPT": prompt, "EVAL_ID": request.eval_id, "ATTEMPT": str(request.attempt)}
         files = placeholders.file_words(target.files_format, attached)
         words, variables = placeholders.fill(self._located(request), values, files)
-        return words, "" if used & _PROMPTS else prompt, {**variables, **own}
+        return words, "" if used & _PROMPTS else prompt, {**variables, **tool_variables}
 
     async def _answer(self, request: Request, folder: Path, variables: Mapping[str, str]) -> Trace:
-        words, stdin, own = self._command(request, folder)
-        program = self._runner.program(words, request, {**variables, **own})
+        words, stdin, call_variables = self._command(request, folder)
+        program = self._runner.program(words, request, {**variables, **call_variables})
         try:
             done = await process.run_checked(
                 "the command", program, kind="target", timeout=request.timeout, stdin=stdin

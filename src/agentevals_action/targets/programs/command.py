@@ -60,8 +60,8 @@ class CommandTarget(Target):
         what these import."""
         words, start = self._words_and_folder(command, folder)
         words = all_words(words)
-        found = folder.files_among(words, start)
-        return files_of_program(found, "command", words, start, folder)
+        files = folder.files_among(words, start)
+        return files_of_program(files, "command", words, start, folder)
 
     def script_missing_in(self, command: str | Sequence[str], folder: Folder) -> Path | None:
         """The file that a command runs, if there is no such file; None for a script of `sh` that is
@@ -172,15 +172,15 @@ class CommandLauncher:
     ) -> Program:
         """A command in its working folder, or in another one, with more `variables`. It sees the
         workspace of the request: a worker of one without a workspace answers all requests."""
-        own = self._children.workspace(self.tree(request))
+        own_variables = self._children.workspace(self.tree(request))
         if request.workspace is not None:
-            own |= dict.fromkeys(WORKSPACE_VARIABLES, str(request.workspace))
-            own[SUITE_FOLDER] = str(request.suite_folder)
+            own_variables |= dict.fromkeys(WORKSPACE_VARIABLES, str(request.workspace))
+            own_variables[SUITE_FOLDER] = str(request.suite_folder)
         start = self.declared_folder(request)
         if request.is_judge:
-            own[CHECKOUT_VARIABLE] = str(request.root)
+            own_variables[CHECKOUT_VARIABLE] = str(request.root)
             start = self._judge_path(start)
-        environment = {**self.environment, **own, **(variables or {})}
+        environment = {**self.environment, **own_variables, **(variables or {})}
         folder = folder or self.working_folder(request)
         program = Program(tuple(words), folder, environment, self.choose_user(request), self.hint)
         return self._children.with_packages(program, request.root, self.tree(request), start)

@@ -45,7 +45,7 @@ from agentevals_action.validation.json_values import (
 
 #: The variables of a template; the expected answer is not one of them.
 VARIABLES = ("prompt", "input", "id", "sample", "conversation_id", "metadata", "mcp")
-#: Those that differ from test to test: without one, every test asks the same.
+#: The variables that differ from test to test: without one of them, every test asks the same.
 _OF_TEST = frozenset({"prompt", "input", "id", "metadata"})
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 #: Headers that follow from the request itself.
@@ -211,7 +211,7 @@ class Http(CommandTarget):
 
     @property
     def is_shared(self) -> bool:
-        """If it does not start the service."""
+        """Whether the service runs already: the target does not start it."""
         return self.start is None
 
     def destination(self) -> str:

@@ -30,7 +30,7 @@ FILES = {
 _TEXTS = ("PROMPT", "EVAL_ID", "FILES")
 #: The placeholders that a command may contain.
 NAMES = (*_TEXTS, *FILES, "ATTEMPT")
-#: Names that are none, and that other programs call the prompt.
+#: Names that are no placeholders here, and by which other programs call the prompt.
 _OTHERS = ("GUIDELINES", "INPUT", "QUESTION")
 #: `{NAME}` or `{{ NAME }}`; `${NAME}` belongs to a shell.
 _IN_BRACES = re.compile(r"(?<![${])(?:\{(\w+)\}|\{\{\s*(\w+)\s*\}\})")
@@ -69,12 +69,12 @@ def check(command: str | tuple[str, ...]) -> str | tuple[str, ...]:
             '`--iidfile .image` in `prepare` and `"$(cat .image)"` as the image, mount the tree '
             "(`-v .:/app`), or name a digest (`@sha256:…`)"
         )
-    for written, name in (found for word in words for found in in_braces(word)):
+    for written, name in (pair for word in words for pair in in_braces(word)):
         is_near = name.isupper() and nearest(name, NAMES, 0.75) is not None
         is_meant = is_near or name.upper() in (*NAMES, *_OTHERS)
         if is_meant and not _PLACEHOLDER.fullmatch(written):
-            known = ", ".join(f"{{{known}}}" for known in NAMES)
-            raise ValueError(f"`{written}` is not a placeholder; write one of {known}")
+            names = ", ".join(f"{{{placeholder}}}" for placeholder in NAMES)
+            raise ValueError(f"`{written}` is not a placeholder; write one of {names}")
     if isinstance(command, str):
         fill(command, dict.fromkeys(NAMES, "1"))
     elif any("{FILES}" in word and word != "{FILES}" for word in command):
@@ -157,11 +157,11 @@ def _unquoted(value: str) -> str:
 def _fill_text(match: re.Match[str], files: Sequence[str]) -> str:
     """A quoted text of a script, or a placeholder, with the value in it."""
     text = match[0]
-    found = _PLACEHOLDER.search(text)
-    if found is None:
+    inner = _PLACEHOLDER.search(text)
+    if inner is None:
         return text
-    name, is_alone = found[1], text in (found[0], f"'{found[0]}'", f'"{found[0]}"')
-    if not is_alone or (name == "FILES" and text != found[0]):
+    name, is_alone = inner[1], text in (inner[0], f"'{inner[0]}'", f'"{inner[0]}"')
+    if not is_alone or (name == "FILES" and text != inner[0]):
         raise ValueError(
             f"`{{{name}}}` stands among other text in quotes; give it as a word of its own outside "
             "of quotes, or write the command as a list; a script can read a prompt from "

@@ -44,7 +44,7 @@ def _main(target: str) -> None:
     except BaseException as error:
         _write(answers, _describe(error))
         return
-    _write(answers, observer.found())  # it is ready
+    _write(answers, observer.foreign_import())  # it is ready
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     for line in questions:
@@ -54,7 +54,7 @@ def _main(target: str) -> None:
         answer = _answer(function, question["messages"], given, loop)
         with contextlib.suppress(OSError, ValueError):  # the function closed it
             sys.stdout.flush()
-        _write(answers, {"call": question["call"], **answer, **observer.found()})
+        _write(answers, {"call": question["call"], **answer, **observer.foreign_import()})
 
 
 def _take_streams() -> tuple[IO[bytes], IO[bytes]]:
@@ -113,13 +113,13 @@ def _answer(
 def _describe(error: BaseException) -> dict[str, Any]:
     """The error as it is reported: its last line, and the frames that are not of this file."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [
+    shown = [
         frame
         for frame in frames
         if frame.filename != __file__ and "importlib" not in frame.filename
     ]
-    *before, problem = traceback.format_exception_only(type(error), error)
-    lines = "".join([*traceback.format_list(own), *before])
+    *details, problem = traceback.format_exception_only(type(error), error)
+    lines = "".join([*traceback.format_list(shown), *details])
     missing = sys.modules["agentevals_imports"].missing_import(error)
     return {"error": missing or problem.strip(), "traceback": lines}
 
@@ -128,7 +128,7 @@ def _type_name(reply: Any) -> str:
     """The class of an object that is the reply, or of the first one in a list; empty for data."""
     items = reply if isinstance(reply, (list, tuple)) else [reply]
     classes = (type(item) for item in items if not isinstance(item, _DATA))
-    return next((f"{each.__module__}.{each.__qualname__}" for each in classes), "")
+    return next((f"{kind.__module__}.{kind.__qualname__}" for kind in classes), "")
 
 
 def _waiting(reply: Any) -> list[str]:
