@@ -22,8 +22,8 @@ from agentevals_action.system.resources import exhausted
 from agentevals_action.system.signals import end_process, run
 
 _ISSUES = "https://github.com/org/agentevals-action/issues"
-#: The commands in the order of the help text, each with its module, its function there, and its
-#: line of that text.
+#: The commands in the order of the help text, each with its module, its function in the module, and
+#: its line of the help text.
 _COMMANDS = {
     "init": ("init", "command", "Write a first suite, its target and the workflow."),
     "review": ("review", "command", "Review the working tree against a base."),
@@ -100,9 +100,9 @@ def _run_app() -> int:
 
 
 def _report(error: AgentEvalsError) -> int:
-    """Prints an error, with `--json` also as the document; gives the exit code."""
-    own = {"problem": str(error), "advice": error.hint}
-    _print_document([*({"problem": line} for line in error.errors), own])
+    """Prints an error, with `--json` also as the document; returns the exit code."""
+    summary = {"problem": str(error), "advice": error.hint}
+    _print_document([*({"problem": line} for line in error.errors), summary])
     for line in filter(None, (*error.errors, str(error), error.hint)):
         _print_error(line)
     return error.exit_code

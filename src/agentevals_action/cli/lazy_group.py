@@ -15,7 +15,7 @@ class LazyGroup(click.Group):
     lines: `validate` does not wait until the clients of GitHub are imported.
 
     `members` are the commands in the order of the help text, each with its module, its function
-    there, and its line of that text."""
+    in the module, and its line of the help text."""
 
     def __init__(
         self, *words: Any, members: Mapping[str, tuple[str, str, str]], **named: Any
@@ -39,7 +39,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command; the error about another name has one that is meant."""
+        """The command; the error about an unknown name proposes similar names."""
         try:
             return super().resolve_command(ctx, args)
         except click.NoSuchCommand as error:
@@ -51,7 +51,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self._members:
             return None
         module, function, _ = self._members[cmd_name]
-        found = getattr(import_module(f"{commands.__name__}.{module}"), function)
+        command = getattr(import_module(f"{commands.__name__}.{module}"), function)
         gc.freeze()  # what is imported stays
         gc.enable()
-        return cast(click.Command, found)
+        return cast(click.Command, command)

@@ -20,8 +20,8 @@ from agentevals_action.system.git import GitRepository
 
 
 async def open_repository() -> tuple[Path, GitRepository | None]:
-    """The root of the repository that contains the current folder; the folder itself, and None,
-    where there is none."""
+    """The root of the repository that contains the current folder; outside of a repository,
+    the folder itself, and None."""
     with suppress(GitError):
         repository = await GitRepository.open(Path.cwd(), environ=os.environ)
         return repository.root, repository
@@ -31,8 +31,8 @@ async def open_repository() -> tuple[Path, GitRepository | None]:
 async def load_suites(
     inputs: Mapping[str, str | None], paths: Sequence[Path], *, keeps_errors: bool = False
 ) -> LoadedSuites:
-    """Loads the suites in `paths`, or all of the repository if it is empty. InvalidInput if there
-    are none, or if a configuration that names suites has errors, which are kept on request."""
+    """Loads the suites in `paths`, or all suites of the repository if it is empty. InvalidInput
+    without a suite, or, unless `keeps_errors`, if a configuration that names suites has errors."""
     folder, repository = await open_repository()
     given = Settings.from_environ(as_environment(inputs))
     configuration = await asyncio.to_thread(read_configuration, folder)
@@ -48,22 +48,21 @@ async def load_suites(
 
 
 def complete_tests(ctx: click.Context, _: click.Parameter, incomplete: str) -> Sequence[str]:
-    """The ids of the tests that begin so, of the suites that stand before."""
+    """The ids of tests that begin with `incomplete`, of the suites that are named before."""
     # After an option without its value, Click leaves the arguments in `args`.
-    loaded = _load(ctx.params.get("paths") or [*map(Path, ctx.args)])
-    return _beginning(
-        incomplete, (test.id for each in loaded for suite in each.valid for test in suite.tests)
-    )
+    paths = ctx.params.get("paths") or [*map(Path, ctx.args)]
+    suites_of_paths = (suite for loaded in _load(paths) for suite in loaded.valid)
+    return _beginning(incomplete, (test.id for suite in suites_of_paths for test in suite.tests))
 
 
 def _complete_suites(_: click.Context, __: click.Parameter, incomplete: str) -> Sequence[str]:
-    """The paths of the suites that begin so, from the current folder."""
-    files = (each.checkout.folder / suite.path for each in _load() for suite in each.suites)
+    """The paths of suites, from the current folder, that begin with `incomplete`."""
+    files = (loaded.checkout.folder / suite.path for loaded in _load() for suite in loaded.suites)
     return _beginning(incomplete, map(os.path.relpath, files))
 
 
 def _beginning(incomplete: str, words: Iterable[str]) -> Sequence[str]:
-    """The words that begin so, and that a shell reads as they are.
+    """The words that begin with `incomplete`, and that a shell reads as they are.
 
     Attack: a test of a pull request has a command as its id, which a completed line would run."""
     safe = (word for word in dict.fromkeys(words) if shlex.quote(word) == word)
@@ -71,7 +70,7 @@ def _beginning(incomplete: str, words: Iterable[str]) -> Sequence[str]:
 
 
 def _load(paths: Sequence[Path] = ()) -> Iterable[LoadedSuites]:
-    """The suites, unless there is an error, which a shell cannot show."""
+    """The suites; nothing after an error, which a shell cannot show."""
     with suppress(AgentEvalsError):
         yield asyncio.run(load_suites({}, paths, keeps_errors=True))
 

@@ -22,7 +22,7 @@ _LINE = 100_000  # characters
 
 
 def suite_entry(suite: Suite) -> dict[str, Any]:
-    """The JSON object of a suite, for `print_json`. The tests of a runner are not known."""
+    """The JSON object of a suite, for `print_json`. The tests of a runner are unknown."""
     if suite.program:
         return {"path": suite.path, "name": suite.name, "tests": None, "runner": suite.program}
     tests = [{"id": test.id, "location": test.location} for test in suite.tests]
@@ -30,7 +30,7 @@ def suite_entry(suite: Suite) -> dict[str, Any]:
 
 
 def describe_tests(suite: Suite) -> str:
-    """The number of a suite's tests, or why it is not known."""
+    """The number of a suite's tests, or why it is unknown."""
     if suite.program:
         return f"the tests are known when the runner `{suite.program}` has run"
     return counted(len(suite.tests), "test")
@@ -61,7 +61,7 @@ def print_warnings(warnings: Iterable[object]) -> None:
 
 
 def print_shard(results: RunResults) -> ExitCode:
-    """Prints what a shard ran, after its errors on standard error; gives the exit code."""
+    """Prints what a shard ran, after its errors on standard error; returns the exit code."""
     for error in shards.errors(results):
         print(f"error: {printable(redact(error), _LINE)}", file=sys.stderr)
     print(shards.describe(results))

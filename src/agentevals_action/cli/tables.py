@@ -1,4 +1,4 @@
-"""Tables on standard output. Apart from other output: the library of tables takes longer to import
+"""Tables on standard output, in a module of their own: the library of tables takes longer to import
 than most commands."""
 
 import sys

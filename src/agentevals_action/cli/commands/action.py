@@ -42,7 +42,7 @@ async def command() -> int:
     point."""
     environ = os.environ
     runner = RunnerEnvironment.from_environ(environ)
-    # Before any other program runs: what they contain now is from the runner.
+    # Before any other program runs: the content of the files is from the runner.
     outputs = CommandFile("GITHUB_OUTPUT", runner.output_path)
     summary = CommandFile("GITHUB_STEP_SUMMARY", runner.summary_path)
     settings, invalid = _settings(environ)
@@ -88,7 +88,7 @@ async def command() -> int:
         if settings.shard:
             return await _run_shard(step, outputs, summary)
         exit_code = await _review(step, runner, outputs, summary)
-        # The step reports another run. Its own status is that of the default branch.
+        # The step reports another run. Its own status belongs to the default branch.
         return ExitCode.PASSED if phase and not reasons else exit_code
     finally:
         await restore_owner(workspace.folder)
@@ -115,7 +115,7 @@ def _job(runner: RunnerEnvironment, settings: Settings) -> tuple[Job, Sequence[s
 def _conflicts(
     job: Job, settings: Settings, obstacle: str, missing: Sequence[str]
 ) -> Iterator[str]:
-    """Inputs that are not possible here, or not for this event."""
+    """The errors of inputs that are not possible here, or not for this event."""
     if settings.isolation == "user" and obstacle:
         yield f"input `isolation`: `user` is not possible, because {obstacle}; leave it out"
     if missing:
@@ -160,7 +160,7 @@ async def _run_shard(step: JobStep, outputs: CommandFile, summary: CommandFile) 
 async def _review(
     step: JobStep, runner: RunnerEnvironment, outputs: CommandFile, summary: CommandFile
 ) -> int:
-    """Reviews and publishes; gives the exit code. The check run is written whatever happens."""
+    """Reviews and publishes; returns the exit code. The check run is written whatever happens."""
     pull, workspace, host = step.job.pull, step.workspace, step.host
     async with job_step.writing_check(host):
         results = await job_step.obtain_results(step)

@@ -16,7 +16,7 @@ from agentevals_action.system import process
 from agentevals_action.system.program import Program
 
 _TIME_OUT = 60.0  # seconds
-#: As in its workflow.
+#: The inputs in the workflow of the demo.
 _INPUTS = {"INPUT_JUDGE-FLOOR": "specificity:0.7"}
 
 

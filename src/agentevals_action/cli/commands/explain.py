@@ -54,11 +54,11 @@ _JUDGE_REASONS = {
     "agent": "the agent's own target, which is a model",
     "": "because no judge is named, and the agent is not a model",
 }
-#: Fields that only the loader reads, as others of the test contain what they lead to.
+#: Fields that only the loader reads: other fields of the test contain what they lead to.
 _READ = {"execution", "rubrics", "input_files", "vars"}
 #: Of a file, the path and the role are printed.
 _PART_OF_FILES: Mapping[str, Any] = {"files": {"__all__": {"importers"}}}
-#: Fields of a workspace that repeat others: its location and files, and those of its hooks.
+#: Fields of a workspace and of its hooks that repeat other fields.
 _REPEATED = {"location", "files", "home"}
 
 
@@ -81,24 +81,24 @@ async def command(test: str, paths: tuple[Path, ...], **inputs: str | None) -> i
         for suite in loaded.valid
         if suite.runner and fnmatch.fnmatch(suite.path, test)
     ]
-    found = _find(loaded, test, is_required=not explained)
+    tests = _find(loaded, test, is_required=not explained)
     output.print_warnings(
         f"{broken.path} has errors and was not searched" for broken in loaded.broken
     )
     settings, standings = loaded.checkout.settings, Standings(loaded.checkout)
     output.print_warnings(standings.errors)
     redactor = Redactor.from_environ(loaded.checkout.environ, settings.env)
-    for suite, found_test in found:
-        known = standings.of(suite, found_test)
-        calibration = {"calibration": known} if known else {}
-        explained.append(effective_test(suite, found_test, settings) | calibration)
-    output.print_yaml(redact_record(each, redactor) for each in explained)
+    for suite, matching in tests:
+        standing = standings.of(suite, matching)
+        calibration = {"calibration": standing} if standing else {}
+        explained.append(effective_test(suite, matching, settings) | calibration)
+    output.print_yaml(redact_record(entry, redactor) for entry in explained)
     return ExitCode.PASSED
 
 
 def _find(loaded: LoadedSuites, wanted: str, *, is_required: bool) -> Iterable[tuple[Suite, Test]]:
-    """The tests with the id, or else those that the glob matches; InvalidInput if there is none and
-    one `is_required`."""
+    """The tests with the id, or else the tests that the glob matches; InvalidInput if there are
+    none and a test `is_required`."""
     ids = dict.fromkeys(test.id for suite in loaded.valid for test in suite.tests)
     matching = {wanted} if wanted in ids else set(fnmatch.filter(ids, wanted))
     if matching or not is_required:
@@ -117,9 +117,9 @@ def _suite_of_runner(suite: Suite, runner: Runner, loaded: LoadedSuites) -> dict
     checkout = loaded.checkout
     results = checkout.folder / checkout.settings.report_dir / HEAD_RESULTS
     tests: list[str] = []
-    with suppress(AgentEvalsError):  # there are none, or they cannot be read
-        own = [row for row in as_declared(read_results(results)) if row.eval_path == suite.path]
-        tests = [row.eval_id for row in own if not row.error]
+    with suppress(AgentEvalsError):  # there are no results, or they cannot be read
+        rows = [row for row in as_declared(read_results(results)) if row.eval_path == suite.path]
+        tests = [row.eval_id for row in rows if not row.error]
     command, again = (
         shlex.join(filled(words, {SUITE: suite.path})) for words in split_commands(runner)
     )
@@ -155,9 +155,10 @@ def effective_test(suite: Suite, test: Test, settings: Settings) -> dict[str, An
             for evaluator in test.evaluators
         ],
     }
-    runs = (each for each in suite.variants if test.id in [own.id for own in suite.arm(each).tests])
-    if arms := ", ".join(map(_describe_arm, runs)):
-        effective["variants"] = arms
+    of_variants = ((variant, suite.arm(variant)) for variant in suite.variants)
+    running = (variant for variant, arm in of_variants if test.id in {run.id for run in arm.tests})
+    if variants := ", ".join(map(_describe_arm, running)):
+        effective["variants"] = variants
     if test.expected_output:
         effective["expected_output"] = wire_messages(test.expected_output)
     if test.workspace:
@@ -198,10 +199,10 @@ def _relative(value: Any, root: Path) -> Any:
     """A part of a workspace as JSON data, with paths relative to the repository."""
     if isinstance(value, Mapping):
         return {
-            name: _relative(item, root) for name, item in value.items() if name not in _REPEATED
+            name: _relative(part, root) for name, part in value.items() if name not in _REPEATED
         }
     if isinstance(value, list | tuple):
-        return [_relative(item, root) for item in value]
+        return [_relative(part, root) for part in value]
     if isinstance(value, Path):
         return (value.relative_to(root) if value.is_relative_to(root) else value).as_posix()
     return value
@@ -231,7 +232,7 @@ def _reasons(suite: Suite, test: Test, agent: Choice, settings: Settings) -> dic
 
 
 def _grouped(names: Mapping[str, Sequence[str]]) -> str:
-    return "; ".join(f"{why}: {', '.join(own)}" for why, own in names.items())
+    return "; ".join(f"{why}: {', '.join(of_reason)}" for why, of_reason in names.items())
 
 
 def _described(suite: Suite, name: str | None) -> str:

@@ -31,7 +31,7 @@ from agentevals_action.targets.registry import PROVIDERS
 
 _SUITE, _TARGETS = "evals/EVAL.yaml", ".agentv/targets.yaml"
 _WORKFLOW, _RULES = ".github/workflows/evals.yml", ".gitignore"
-#: What git must ignore, each with a path that is.
+#: What git must ignore, each pattern with a path that it matches.
 _IGNORED = {"/agentevals-report/": "agentevals-report/report.html", ".env": ".env"}
 
 _CODE = re.compile(
@@ -42,7 +42,7 @@ _PROMPT_FOLDERS = re.compile(r"(^|/)(prompts?|instructions|skills)/")
 _OTHER_FOLDERS = frozenset(
     {"benchmarks", "doc", "docs", "eval", "evals", "examples", "node_modules", "test", "tests"}
 )
-#: The variables of keys that code names, and libraries that read theirs without naming it.
+#: The variables of keys that code names, and libraries that read a variable that no code names.
 _KEY = re.compile(r"\b[A-Z][A-Z0-9_]*_API_KEY\b")
 _LIBRARIES = {
     "OPENAI_API_KEY": re.compile(r"^\s*(?:import|from) openai\b|['\"]openai['\"]", re.MULTILINE),
@@ -50,7 +50,7 @@ _LIBRARIES = {
         r"^\s*(?:import|from) anthropic\b|['\"]@anthropic-ai/sdk['\"]", re.MULTILINE
     ),
 }
-#: How a command, or the code of one, is a client of the suite's MCP server.
+#: What shows that a command, or its code, is a client of the suite's MCP server.
 _USES_TOOLS = re.compile(r"\{MCP_CONFIG\}|\bAGENTEVALS_MCP_URL\b")
 _READ_FILES, _READ_BYTES = 500, 200_000  # of the agent's code
 
@@ -91,10 +91,10 @@ _VENDORS = {"claude": "anthropic", "gemini": "gemini"}
 @dataclass(frozen=True)
 class _Agent:
     """The user's agent as a target: `options` are the fields besides the provider. `keys` are the
-    variables of its keys, `prepare` is the command that builds it. It `uses_tools` that a suite
-    answers, if it is a client of the suite's MCP server. In place of a target, `runners` ask it
-    themselves. `skills` are the paths of the tests of skills, whose judge is another target;
-    `setup` is the command that installs the agent."""
+    variables of its keys, `prepare` is the command that builds it. It `uses_tools` if it is a
+    client of the suite's MCP server. In place of a target, `runners` ask the agent themselves.
+    `skills` are the paths of the tests of skills, whose judge is another target; `setup` is the
+    command that installs the agent."""
 
     provider: str
     options: Mapping[str, str | list[str]]
@@ -113,7 +113,7 @@ class _Agent:
 
     @property
     def on_runner(self) -> bool:
-        """Whether it needs more than the container has."""
+        """Whether the agent needs more than the container has."""
         command = self.options.get("command", "sh")
         program = (command.split() if isinstance(command, str) else command)[0]
         return bool(self.runners or self.prepare) or program not in _IN_CONTAINER
@@ -135,8 +135,8 @@ async def command(**given: str | None) -> int:
     repository = await GitRepository.open(Path.cwd(), environ=os.environ)
     root, files = repository.root, (await repository.listing()).files
     options = {name: value for name, value in given.items() if value}
-    found = propose_runners(root, files)
-    agent = _agent(options, root, files, found)
+    proposed = propose_runners(root, files)
+    agent = _agent(options, root, files, proposed)
     unnamed = {} if agent.runners else unnamed_suites(root, root, files)
     suites = (*find_suites(root, root, (), files).paths, *agent.skills, *unnamed, _SUITE)
     suite = next(iter(suites))
@@ -152,9 +152,9 @@ async def command(**given: str | None) -> int:
     for path, text in _missing_parts(agent, root, is_new):
         print(f"\nAdd this to {path}:\n\n{text}", end="")
     if options:
-        entries = "".join(f"\n  - {runner.entry}" for runner in found)
+        entries = "".join(f"\n  - {runner.entry}" for runner in proposed)
         proposal = f"Other programs have suites here; for {CONFIGURATION}:\nrunners:{entries}"
-        print(f"\n{proposal if found else _NO_RUNNERS}")
+        print(f"\n{proposal if proposed else _NO_RUNNERS}")
     print("\nNext:")
     for step in await _next_steps(agent, suite, repository, is_new, unnamed.get(suite)):
         print(f"  {printable(step, 1000)}")
@@ -166,10 +166,10 @@ async def command(**given: str | None) -> int:
 def _missing_parts(
     agent: _Agent, root: Path, is_new: Mapping[str, bool]
 ) -> Iterator[tuple[str, str]]:
-    """What the user's own files lack, by their paths: entries of runners, steps, and a target for
-    the tests of skills."""
+    """What the user's own files lack, with the path of each file: entries of runners, steps, and a
+    target for the tests of skills."""
     context = _context(agent)
-    entries = [f"results: {each.results}" for each in agent.runners]
+    entries = [f"results: {runner.results}" for runner in agent.runners]
     for path, name, marks in (
         (CONFIGURATION, "runners.yaml", entries),
         (_existing_workflow(root) or _WORKFLOW, "steps.yaml", context["commands"]),
@@ -180,7 +180,7 @@ def _missing_parts(
             yield path, _rendered(name, context)
     catalog, settings = Catalog(environ=os.environ), read_configuration(root).content.skills
     folders = [Folder(root, (root / path).parent) for path in agent.skills if not settings]
-    if blind := next((each for each in folders if not catalog.works_with_skills(each)), None):
+    if blind := next((place for place in folders if not catalog.works_with_skills(place)), None):
         targets = catalog.find_targets(blind)
         name = "skills" if "default" in targets.entries else "default"
         yield targets.path or _TARGETS, _rendered("targets.yaml", {**context, "name": name})
@@ -194,11 +194,10 @@ def _agent(
     files: Sequence[str],
     runners: Sequence[ProposedRunner],
 ) -> _Agent:
-    of_skills = find_skill_suites(root, root, files, (), SkillSettings(), lambda _: True)
-    skills = of_skills.paths
+    skills = find_skill_suites(root, root, files, (), SkillSettings(), lambda _: True).paths
     if not given and (skills or runners):
-        own = [_CLAUDE_KEY] if skills else []
-        keys = tuple(dict.fromkeys([*(key for each in runners for key in each.env), *own]))
+        of_runners = (key for runner in runners for key in runner.env)
+        keys = tuple(dict.fromkeys([*of_runners, *([_CLAUDE_KEY] if skills else [])]))
         if not skills:
             return _Agent("", {}, keys, runners=runners)
         return _Agent(
@@ -240,7 +239,7 @@ def _agent(
 
 
 def _from_suites(command: str, folders: Sequence[Path]) -> str | list[str]:
-    """A command that runs in the folder of a test, with the paths of files from the suites'."""
+    """A command that runs in the folder of a test, with its files relative to that folder."""
     names = {word for word in command.split() if Path(word).is_file()}
     ways = {
         tuple(os.path.relpath(word, folder) if word in names else word for word in command.split())
@@ -296,7 +295,7 @@ def _texts(
 
 
 def _context(agent: _Agent, files: Sequence[str] = ()) -> Mapping[str, Any]:
-    """What the templates know."""
+    """The variables of the templates."""
     install = [_CLAUDE_INSTALL] if agent.setup and agent.on_runner else []
     return {
         **vars(agent),
@@ -319,7 +318,7 @@ def _quoted(text: str | list[str]) -> str:
 
 
 def _existing_workflow(root: Path) -> str | None:
-    """The workflow that runs the action, if there is one."""
+    """The workflow that runs the action, None without one."""
     for file in sorted((root / ".github/workflows").glob("*.y*ml")):
         if "agentevals-action" in file.read_text(encoding="utf-8", errors="replace"):
             return file.relative_to(root).as_posix()
@@ -327,7 +326,7 @@ def _existing_workflow(root: Path) -> str | None:
 
 
 def _create(root: Path, path: str, text: str) -> bool:
-    """Creates a file; False if there is one, or a link."""
+    """Creates a file; False if a file or a link exists there."""
     file = root / path
     with output_errors(file):
         file.parent.mkdir(parents=True, exist_ok=True)

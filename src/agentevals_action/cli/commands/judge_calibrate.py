@@ -54,7 +54,7 @@ from agentevals_action.suites.checkout import require_valid
 _INPUTS = ("samples", *(name for name in RUN_INPUTS if name != "setup"))
 _TEXT = 400  # characters of a question, an answer, a reason
 _TITLES = ("judge", "pass/fail", "tests", "agreement", "sensitivity", "specificity", "kappa")
-#: Of each bias: how verdicts were compared, and why there are none.
+#: For each bias: how verdicts were compared, and why there are no verdicts.
 _BIASES: Mapping[Bias, tuple[str, str]] = {
     "order": ("with the criteria in reverse", "no label is about a `criterion` of a rubric"),
     "length": ("with filler behind the answer", "the judge gave no verdict"),
@@ -92,9 +92,9 @@ async def command(files: tuple[Path, ...], is_probed: bool, **inputs: str | None
     Each judge is asked `--samples` times about each answer."""
     given = Settings.from_environ(as_environment(inputs))
     samples = given.samples
-    own_folder = f"{given.report_dir}/judge"  # the results of other runs stay
+    folder = f"{given.report_dir}/judge"  # the results of other runs stay
     workspace, repository = await open_folder(
-        given.model_copy(update={"report_dir": own_folder, "samples": 1, "confirm": 0})
+        given.model_copy(update={"report_dir": folder, "samples": 1, "confirm": 0})
     )
     loaded = await load_suites(inputs, ())
     valid = loaded.all_valid()
@@ -130,8 +130,8 @@ async def command(files: tuple[Path, ...], is_probed: bool, **inputs: str | None
     output.print_lines([*_LEGEND, ""])
     probes = probe_judges((judged, *others), stored, valid) if is_probed else {}
     for key, judge in judges.items():
-        own = [answer for answer in judged if answer.key == key]
-        sentences = (*_sentences(judge, own), *_corrected(judge, verdicts_of(key, stored)))
+        of_judge = [answer for answer in judged if answer.key == key]
+        sentences = (*_sentences(judge, of_judge), *_corrected(judge, verdicts_of(key, stored)))
         lines = (*sentences, *_biases(probes.get(key, {})))
         output.print_lines(f"`{', '.join(judge.evaluators)}`: {line}" for line in lines)
     is_complete = all(len(answer.known) == samples for answer in judged)
@@ -156,8 +156,8 @@ async def _ask(
     async with open_inputs(request) as inputs, open_engine(inputs) as engine:
         with show_progress() as progress, unwrapped():
 
-            def done(found: Sequence[SampleResult]) -> None:
-                scored.extend(found)
+            def done(samples_of_answer: Sequence[SampleResult]) -> None:
+                scored.extend(samples_of_answer)
                 progress.count("answers", len(scored) // samples, number)
 
             asked = (answers, inputs.part.head)
@@ -167,7 +167,7 @@ async def _ask(
                 await ask_judges(*form, Executors(engine).of, engine.fingerprints, samples, done)
                 for form in forms
             ]
-    spent = spending_sentence(total_spending(each.spent for each in scored), "this calibration")
+    spent = spending_sentence(total_spending(sample.spent for sample in scored), "this calibration")
     console.print_sentences([*engine.notices, spent], sys.stderr)
     return judged
 
@@ -178,7 +178,8 @@ def _name(label: Label) -> str:
 
 
 def _print(judged: Sequence[JudgedAnswer], conflicts: Iterable[Sequence[Label]]) -> None:
-    """The answers about which people disagree, then those about which judges do with people."""
+    """The answers about which people disagree, then those about which a judge disagrees with
+    them."""
     for conflict in conflicts:
         people = ", ".join(f"{label.who}: {label.label}" for label in conflict)
         output.print_lines(
@@ -186,8 +187,8 @@ def _print(judged: Sequence[JudgedAnswer], conflicts: Iterable[Sequence[Label]])
         )
     differing = [answer for answer in judged if answer.differing]
     differing.sort(key=lambda answer: answer.label.passes)  # the judge lets a bad answer pass
-    known = sum(bool(answer.known) for answer in judged)
-    output.print_lines([f"judges disagree with people about {len(differing)} of {known} answers"])
+    number = sum(bool(answer.known) for answer in judged)
+    output.print_lines([f"judges disagree with people about {len(differing)} of {number} answers"])
     output.print_lines(line for answer in differing for line in _disagreement(answer))
     print()
 
@@ -213,14 +214,14 @@ def _rows(judge: JudgeCalibration) -> Iterator[Sequence[str]]:
         yield _row(f"  {name}", agreement)
 
 
-def _row(name: str, found: Agreement) -> Sequence[str]:
+def _row(name: str, agreement: Agreement) -> Sequence[str]:
     kappa = UNKNOWN
-    if found.kappa:
-        low, high = found.kappa_interval
-        kappa = f"{found.kappa.value:.2f} ({low:.2f} to {high:.2f})".replace("-", "−")
-    shares = (found.agreement, found.sensitivity, found.specificity)
-    labels = f"{found.passes}/{found.fails}"
-    return (name, labels, str(found.tests), *map(_share, shares), kappa)
+    if agreement.kappa:
+        low, high = agreement.kappa_interval
+        kappa = f"{agreement.kappa.value:.2f} ({low:.2f} to {high:.2f})".replace("-", "−")
+    shares = (agreement.agreement, agreement.sensitivity, agreement.specificity)
+    labels = f"{agreement.passes}/{agreement.fails}"
+    return (name, labels, str(agreement.tests), *map(_share, shares), kappa)
 
 
 def _share(estimate: Estimate | None) -> str:
@@ -229,12 +230,12 @@ def _share(estimate: Estimate | None) -> str:
 
 def _sentences(judge: JudgeCalibration, answers: Iterable[JudgedAnswer]) -> Iterator[str]:
     yield f"{judge.type}, target {judge.target}, model {joined(judge.models)}"
-    pairs = [(each.label.passes, own.passes) for each in answers for own in each.known]
+    pairs = [(answer.label.passes, known.passes) for answer in answers for known in answer.known]
     good, missed = pairs.count((True, True)), pairs.count((True, False))
-    false, found = pairs.count((False, True)), pairs.count((False, False))
+    false, right = pairs.count((False, True)), pairs.count((False, False))
     yield (
         f"of people's passes it passes {good} and fails {missed}, of their fails it passes {false} "
-        f"and fails {found}; people pass {percent(judge.passes / (judge.passes + judge.fails))} of "
+        f"and fails {right}; people pass {percent(judge.passes / (judge.passes + judge.fails))} of "
         "the answers"
     )
     for label, metric in (("pass", "sensitivity"), ("fail", "specificity")):
@@ -249,7 +250,7 @@ def _sentences(judge: JudgeCalibration, answers: Iterable[JudgedAnswer]) -> Iter
 
 
 def _corrected(judge: JudgeCalibration, verdicts: Sequence[bool]) -> Iterator[str]:
-    """What the figures say about the judge's verdicts on stored answers."""
+    """What the figures show about the judge's verdicts on stored answers."""
     if not verdicts or judge.criteria or not (judge.sensitivity and judge.specificity):
         return
     share = sum(verdicts) / len(verdicts)
@@ -261,9 +262,9 @@ def _corrected(judge: JudgeCalibration, verdicts: Sequence[bool]) -> Iterator[st
         )
 
 
-def _biases(found: Mapping[Bias, Sequence[Pair]]) -> Iterator[str]:
-    for bias, pairs in found.items():
-        words, missing = _BIASES[bias]
+def _biases(pairs_by_bias: Mapping[Bias, Sequence[Pair]]) -> Iterator[str]:
+    for bias, pairs in pairs_by_bias.items():
+        how, missing = _BIASES[bias]
         to_pass, to_fail = pairs.count((False, True)), pairs.count((True, False))
-        turned = f"{to_pass} of {len(pairs)} verdicts turn to pass and {to_fail} to fail {words}"
+        turned = f"{to_pass} of {len(pairs)} verdicts turn to pass and {to_fail} to fail {how}"
         yield f"{bias}: {turned if pairs else f'unknown, because {missing}'}"

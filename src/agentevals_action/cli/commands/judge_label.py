@@ -1,5 +1,5 @@
-"""`judge label`: shows stored answers in the terminal, one after another, and writes what a person
-says about each beside its suite."""
+"""`judge label`: shows stored answers in the terminal, one after another, and writes a person's
+label of each beside its suite."""
 
 import asyncio
 import json
@@ -110,8 +110,8 @@ async def _ask(tasks: Sequence[Task], who: str, *, shows_judge: bool) -> None:
 
 
 async def _next_key() -> str:
-    """The next one of the keys that are shown, q at the end of the input. What was typed before is
-    dropped when the terminal gives single keys: it would label an answer that nobody has seen."""
+    """The next of the shown keys, q at the end of the input. Keys that were typed before are
+    dropped when the terminal gives single keys: they would label an answer that nobody has seen."""
     while True:
         click.secho(f"\n{_KEYS}", bold=True)
         try:
@@ -126,7 +126,7 @@ def _describe(task: Task, *, shows_judge: bool) -> Iterator[str]:
     """The lines that a person needs for a label."""
     try:
         question, asked = prompt_text(task.test.input), "\n".join(_asked(task))
-    except (OSError, ValueError) as error:  # of a file in them
+    except (OSError, ValueError) as error:  # a file in them cannot be read
         question = asked = f"({error})"
     parts = {
         "question": question,
@@ -155,7 +155,7 @@ def _asked(task: Task) -> Iterator[str]:
     """What the judge is asked."""
     test, judge = task.test, task.evaluator
     if isinstance(judge, Rubric):
-        criterion = next(each for each in judge.rubrics if each.name == task.criterion)
+        criterion = next(rubric for rubric in judge.rubrics if rubric.name == task.criterion)
         yield criterion.outcome
         for span in criterion.score_ranges or ():
             low, high = span.score_range

@@ -49,9 +49,9 @@ async def command(
     console.print_sentences(filter(None, [notice]), sys.stderr)
     described = [(suite, reasons[suite.path], judges.get(suite.path, {})) for suite in listed]
     if as_json:
-        output.print_json([_entry(*each) for each in described])
+        output.print_json([_entry(*entry) for entry in described])
     else:
-        lines = [line for each in described for line in _lines(*each)]
+        lines = [line for entry in described for line in _lines(*entry)]
         output.print_lines(lines or ["the change affects no suite"])
     has_errors = any(isinstance(suite, BrokenSuite) for suite in listed)
     return ExitCode.INVALID if has_errors else ExitCode.PASSED
@@ -74,20 +74,20 @@ async def _affected(
             base = await base_tree.with_suites(base, settings, given, checkout.environ)
         head = Head(checkout, loaded.suites, files_of_all(loaded))
         change = await read_change(head, base, everything=job.select == "all")
-    found = select_suites(loaded.suites, change)
-    affected = {selection.path: selection.reasons for selection in found.selections}
+    selected = select_suites(loaded.suites, change)
+    affected = {selection.path: selection.reasons for selection in selected.selections}
     running = [suite for suite in loaded.valid if suite.path in affected]
-    reasons = affected | {suite.path: ("affected, and invalid",) for suite in found.broken}
+    reasons = affected | {suite.path: ("affected, and invalid",) for suite in selected.broken}
     return reasons, describe_uncovered(change, running, settings.samples)
 
 
 def _judges(suite: Suite, standings: Standings) -> Mapping[str, str]:
     """The standing of the judges of a suite, by their paths in results."""
-    found: dict[str, dict[str, None]] = {}
+    by_path: dict[str, dict[str, None]] = {}
     for test in suite.tests:
         for path, standing in standings.of(suite, test).items():
-            found.setdefault(path, {})[standing] = None
-    return {path: "; ".join(own) for path, own in found.items()}
+            by_path.setdefault(path, {})[standing] = None
+    return {path: "; ".join(different) for path, different in by_path.items()}
 
 
 def _entry(
@@ -109,6 +109,6 @@ def _lines(
         below = [output.describe_tests(suite)]
     else:
         places = ((test.id, test.location) for test in suite.tests)
-        below = [f"judge {path}: {known}" for path, known in judges.items()]
+        below = [f"judge {path}: {standing}" for path, standing in judges.items()]
         below += [f"- {name}  ({place.path}:{place.line})" for name, place in places]
     return [suite.path, *(f"  {line}" for line in (*reasons, *below))]

@@ -27,7 +27,7 @@ from agentevals_action.system.files.tree_files import write_file
 from agentevals_action.tools.record import Recording
 from agentevals_action.tools.server_list import stdio_server
 
-#: Those of `run`, except what each recording decides itself.
+#: The inputs of `run`, without the inputs that a recording sets itself.
 _INPUTS = (
     name for name in RUN_INPUTS if name not in ("suites", "max-concurrency", "cache", "cache-dir")
 )
@@ -75,13 +75,13 @@ async def command(
 
         def select(suites: Sequence[Suite]) -> Sequence[Suite]:
             return [
-                each.with_tests(
+                selected.with_tests(
                     test.model_copy(
                         update={"tools": recording.replace_lists(test.tools), "evaluators": ()}
                     )
-                    for test in each.tests
+                    for test in selected.tests
                 )
-                for each in selection.select(suites)
+                for selected in selection.select(suites)
             ]
 
         run = LocalRun((suite,), tests, select, selection.keep_results, path)
@@ -98,13 +98,13 @@ def _settings(inputs: Mapping[str, str | None]) -> Settings:
     """The settings of a run in which one agent at a time uses the server."""
     given = Settings.from_environ(as_environment(inputs))
     folder = f"{given.report_dir}/record"  # the results of other runs stay
-    own = {"report_dir": folder, "samples": 1, "confirm": 0, "max_concurrency": 1, "cache": "off"}
-    return given.model_copy(update=own)
+    fixed = {"report_dir": folder, "samples": 1, "confirm": 0, "max_concurrency": 1, "cache": "off"}
+    return given.model_copy(update=fixed)
 
 
 def _write(recording: Recording, folder: Path, name: str) -> None:
     """Writes the list and the entries. A file of entries with another layout than ours, or with
-    remarks, is somebody's work, which would be lost: what it lacks is printed."""
+    comments, is not changed, because these would be lost: the missing entries are printed."""
     entries, listing = folder / f"{name}.yaml", folder / f"{name}.tools.json"
     existing = _read(entries)
     merged = recording.add_entries(existing)
@@ -125,7 +125,7 @@ def _write(recording: Recording, folder: Path, name: str) -> None:
 
 
 def _read(file: Path) -> list[Mapping[str, Any]]:
-    """The entries that a file has; none if there is no file. InvalidInput."""
+    """The entries of a file; none without a file. InvalidInput."""
     if not file.exists():
         return []
     try:

@@ -1,5 +1,5 @@
 """`review`: the working tree against a base, as a pull request is reviewed; without a code host.
-`merge`: the same from the report folders of shards."""
+`merge`: the review of the report folders of shards."""
 
 import asyncio
 import os
@@ -82,7 +82,7 @@ async def review_folder(
     form: Form = "screen",
 ) -> int:
     """Prints the review of the repository that contains a folder, and writes the report folder;
-    gives the gate's exit code. A `screen` that is not a terminal gets the comment."""
+    returns the gate's exit code. A `screen` that is not a terminal gets the comment."""
     settings = Settings.from_environ(inputs)
     repository = await GitRepository.open(folder, environ=environ)
     job = events.local_job(await repository.head(), base, settings)
@@ -94,7 +94,7 @@ async def review_folder(
 
 
 async def _report(results: RunResults, workspace: ReviewWorkspace, form: Form) -> int:
-    """Prints the review of results and writes the report folder; gives the gate's exit code."""
+    """Prints the review of results and writes the report folder; returns the gate's exit code."""
     view, _ = await asyncio.to_thread(pipeline.report, results, workspace)
     exit_code = view.review.decision.exit_code
     if form == "screen" and sys.stdout.isatty():

@@ -132,7 +132,7 @@ async def command(
 
 
 async def open_folder(settings: Settings) -> tuple[ReviewWorkspace, GitRepository | None]:
-    """The workspace that contains the current folder, and its repository, if it is in one."""
+    """The workspace that contains the current folder, and its repository, None without one."""
     folder, repository = await open_repository()
     return ReviewWorkspace(folder, settings, os.environ), repository
 
@@ -171,9 +171,9 @@ def _print(view: ReportView, subject: str) -> None:
 
 @dataclass(frozen=True)
 class TestSelection:
-    """The tests that run: those whose ids match one of the `globs` (empty: all). If the run
-    `resumes`, results in the file `output` stay that are of `samples` samples. `is_part` if not all
-    tests of the suites run."""
+    """The tests that run: their ids match one of the `globs` (empty: all). If the run `resumes`,
+    results in the file `output` stay that have `samples` samples. `is_part` if not all tests of the
+    suites run."""
 
     globs: Sequence[str]
     output: Path
@@ -183,16 +183,16 @@ class TestSelection:
 
     def select(self, suites: Sequence[Suite]) -> Sequence[Suite]:
         """The suites with their tests that run, with earlier turns of their conversations.
-        InvalidInput if there are none."""
-        found = [suite.with_tests(with_earlier_turns(suite, self._matches)) for suite in suites]
-        tests = [test for suite in found for test in suite.tests]
-        if not tests and not any(suite.program for suite in found):
+        InvalidInput without such a test."""
+        selected = [suite.with_tests(with_earlier_turns(suite, self._matches)) for suite in suites]
+        tests = [test for suite in selected for test in suite.tests]
+        if not tests and not any(suite.program for suite in selected):
             raise _no_match()
         if number := sum(not self._matches(test) for test in tests):
             turns = plural(number, "turn of a conversation runs", "turns of conversations run")
             why = "because an agent that remembers them may answer differently without them"
             print(f"{number:,} earlier {turns} too, {why}", file=sys.stderr)
-        return [suite for suite in found if suite.tests or suite.program]
+        return [suite for suite in selected if suite.tests or suite.program]
 
     def _matches(self, test: Test) -> bool:
         globs = self.globs
@@ -204,8 +204,8 @@ class TestSelection:
         fingerprint: Callable[[Suite, Test], Fingerprint],
         rule: JudgeRule,
     ) -> Mapping[Key, TestResult]:
-        """The earlier results that stay: those of tests that have not changed; of a conversation
-        all turns stay or none. Of suites of runners none stays.
+        """The earlier results that stay: results of tests that have not changed. Of a conversation,
+        all turns stay or no turn; results of suites of runners do not stay.
 
         InvalidInput if writing results would destroy another file, or drop results: if only a part
         of the tests runs, no test was deleted."""

@@ -60,13 +60,13 @@ async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -
     counts: dict[str, int] = {}
 
     def select(suites: Sequence[Suite]) -> Sequence[Suite]:
-        found = [suite.with_tests(_varying(suite)) for suite in suites]
+        varying = [suite.with_tests(_varying(suite)) for suite in suites]
         counts["all"] = sum(len(suite.tests) for suite in suites)
-        counts["run"] = sum(len(suite.tests) for suite in found)
+        counts["run"] = sum(len(suite.tests) for suite in varying)
         tests = [counted(counts["run"], "test")] if counts["run"] else []
-        tests += [f"the tests of {suite.path}" for suite in found if suite.program]
+        tests += [f"the tests of {suite.path}" for suite in varying if suite.program]
         print(f"{joined(tests)}: {samples} samples each", file=sys.stderr)
-        return [suite for suite in found if suite.tests or suite.program]
+        return [suite for suite in varying if suite.tests or suite.program]
 
     path = workspace.report / HEAD_RESULTS
     run = LocalRun(paths, (), select, lambda _suites, _fingerprint, _rule: {}, path)
@@ -75,18 +75,18 @@ async def command(paths: tuple[Path, ...], samples: int, **inputs: str | None) -
     output.print_warnings((*facts.sentences(Level.WARNING), *facts.sentences(Level.PROBLEM)))
     console.print_sentences(facts.sentences(Level.NOTICE), sys.stderr)
     print(f"samples: {path}", file=sys.stderr)
-    found = sorted(
+    measured = sorted(
         map(selftest.measure, results.head),
         key=lambda test: (-(test.blocked or 0.0), -(test.flake_rate or 0.0)),
     )
-    _print(found, counts["all"] - counts["run"])
-    output.print_lines(_describe_drops(found, given))
+    _print(measured, counts["all"] - counts["run"])
+    output.print_lines(_describe_drops(measured, given))
     loaded = await load_suites(inputs, paths)
     output.print_lines(_list_uncalibrated(loaded))
     if repository:
         await _print_idle(given.baseline_branch, {suite.path for suite in facts.suites})
     is_incomplete = bool(facts.sentences(Level.PROBLEM)) or any(
-        test.flake_rate is None for test in found
+        test.flake_rate is None for test in measured
     )
     return ExitCode.INCONCLUSIVE if is_incomplete else ExitCode.PASSED
 
@@ -96,27 +96,27 @@ def _varying(suite: Suite) -> tuple[Test, ...]:
     return tuple(test for test in suite.tests if not suite.is_deterministic(test))
 
 
-def _print(found: Sequence[Flakiness], steady: int) -> None:
+def _print(measured: Sequence[Flakiness], steady: int) -> None:
     if steady:
         print(f"{counted(steady, 'test')} did not run: the result is always the same.")
-    if found:
-        rows = [_row(f"{test.suite} {test.test}", [test]) for test in found]
-        if len(found) > 1:
-            rows.append(_row("all together", found))
+    if measured:
+        rows = [_row(f"{test.suite} {test.test}", [test]) for test in measured]
+        if len(measured) > 1:
+            rows.append(_row("all together", measured))
         print_table(_TITLES, rows)
         output.print_lines(_LEGEND)
     output.print_lines(
         f"{test.suite} {test.test}: {test.errors} of {test.scored + test.errors} samples could "
         f"not be scored: {' '.join(test.message.split())}"
-        for test in found
+        for test in measured
         if test.errors
     )
 
 
-def _describe_drops(found: Sequence[Flakiness], settings: Settings) -> Iterator[str]:
+def _describe_drops(measured: Sequence[Flakiness], settings: Settings) -> Iterator[str]:
     """What each suite can find in a review with one sample. Tests that never passed cannot fall."""
     by_suite: defaultdict[str, list[Flakiness]] = defaultdict(list)
-    for test in found:
+    for test in measured:
         if test.passed:
             by_suite[test.suite].append(test)
     for path, tests in by_suite.items():
@@ -126,7 +126,7 @@ def _describe_drops(found: Sequence[Flakiness], settings: Settings) -> Iterator[
 
 
 def _list_uncalibrated(loaded: LoadedSuites) -> Iterator[str]:
-    """The judges of the suites that no calibration has measured, after what to do."""
+    """The judges of the suites without a calibration, after a line about what to do."""
     standings = Standings(loaded.checkout)
     judges = {
         f"  {suite.path}: {judge}": None
@@ -147,7 +147,7 @@ async def _print_idle(branch: str, paths: Collection[str]) -> None:
     except GitError as error:
         output.print_warnings([f"the stored runs are not read: {error.sentence}"])
         return
-    for title, advice, lines in list_idle([each for each in trends or () if each.path in paths]):
+    for title, advice, lines in list_idle([trend for trend in trends or () if trend.path in paths]):
         output.print_lines(
             [f"{title} in the last 50 runs. {advice}", *(f"  {line}" for line in lines)]
         )

@@ -93,7 +93,7 @@ async def read_trends(
     branch: str, calibrated: Collection[str] | None = None
 ) -> Sequence[SuiteTrend] | None:
     """The trends of the stored runs of a data branch of `origin`, after warnings about what cannot
-    be read; None if there is no such branch. `calibrated` are the keys of calibrated judges."""
+    be read; None without such a branch. `calibrated` are the keys of calibrated judges."""
     open_repository = partial(GitRepository.open, Path.cwd(), environ=os.environ)
     files = await DataBranch(open_repository, branch).read()
     if files is None:

@@ -40,16 +40,17 @@ _QUESTION = Message("user", "Reply with OK.")
 _CONCURRENT = 8  # checks
 _MODEL = 60  # characters of a model, a command or an address
 _TITLES = ("target", "provider", "model", "price per million tokens", "usable")
-#: Options that identify an agent or a model; the first one that is set is shown.
+#: Options that identify an agent or a model; the first option that is set is shown.
 _IDENTIFYING = ("model", "deployment", "url", "command", "target", "path")
 _CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
 @dataclass(frozen=True)
 class _ListedTarget:
-    """A target, and the suites in whose folders it has its variables: those that use it, or all
-    that can if none does. `missing` are the names of those variables that are not set. `usable` is
-    None if a check did not ask it, `note` says so in words; `error_kind` as in AttemptError."""
+    """A target, and the `suites` in whose folders its variables are looked up: the suites that use
+    it, or all that can if no suite does. `missing` are the names of its unset variables. `usable`
+    is None if a check did not ask the target, `note` is the state in words; `error_kind` is as in
+    AttemptError."""
 
     target: Target
     suites: Sequence[Suite]
@@ -113,25 +114,25 @@ def _find_targets(
     suites: Sequence[Suite], names: Sequence[str], variables: Variables
 ) -> Sequence[_ListedTarget]:
     """Every target that the suites can use and whose name matches, in the order of files and lines;
-    InvalidInput if there is none, or if a `.env` file cannot be used."""
-    found: dict[tuple[Location, str], tuple[Target, list[Suite]]] = {}
+    InvalidInput without such a target, or if a `.env` file cannot be used."""
+    targets: dict[tuple[Location, str], tuple[Target, list[Suite]]] = {}
     for suite in suites:
         for name, target in suite.targets.targets.items():
-            found.setdefault((target.location, name), (target, []))[1].append(suite)
-    if not found:
+            targets.setdefault((target.location, name), (target, []))[1].append(suite)
+    if not targets:
         advice = "write .agentv/targets.yaml, or name a file in `targets`"
         if all(suite.program for suite in suites):
             advice = "their runners ask the agent; `agentevals-action validate` prints the commands"
         raise InvalidInput("the suites have no target", advice)
     matching = [
         (target, seen_by, [suite for suite in seen_by if name in suite.used_targets])
-        for (_, name), (target, seen_by) in sorted(found.items(), key=lambda item: item[0])
+        for (_, name), (target, seen_by) in sorted(targets.items(), key=lambda entry: entry[0])
         if not names or any(fnmatch.fnmatchcase(name, glob) for glob in names)
     ]
     if not matching:
-        known = joined(sorted({name for _, name in found}))
+        usable = joined(sorted({name for _, name in targets}))
         problem = f"no target is called {joined(names, 'or')}"
-        raise InvalidInput(problem, f"the suites can use {known}")
+        raise InvalidInput(problem, f"the suites can use {usable}")
     return [
         _listed(target, used_by or seen_by, bool(used_by), variables)
         for target, seen_by, used_by in matching
@@ -141,16 +142,16 @@ def _find_targets(
 def _listed(
     target: Target, suites: Sequence[Suite], is_used: bool, variables: Variables
 ) -> _ListedTarget:
-    known = [variables(suite.root, suite.folder) for suite in suites]
-    missing = [name for name in target.variables if not all(name in names for names in known)]
+    by_suite = [variables(suite.root, suite.folder) for suite in suites]
+    missing = [name for name in target.variables if not all(name in names for names in by_suite)]
     unset = plural(len(missing), "is not set", "are not set")
     note = f"no: {joined(missing)} {unset}" if missing else "yes"
     return _ListedTarget(target, suites, is_used, missing, not missing, note)
 
 
 def _entry(listed: _ListedTarget) -> dict[str, Any]:
-    """The JSON object of a target. Of its definition, which may contain keys, it has what tells
-    targets apart. `priceSource` is as `costSource` in the results."""
+    """The JSON object of a target. The definition may contain keys, so that only the part that
+    identifies the target is shown. `priceSource` is as `costSource` in the results."""
     target, name = listed.target, listed.target.priced_model()
     price, source = known_price(target, [name] if name else [])
     return {
@@ -183,8 +184,7 @@ def _identify(target: Target) -> str:
 async def _check_all(
     listed: Sequence[_ListedTarget], client: TargetClient, timeout: float, *, asks_all: bool
 ) -> Sequence[_ListedTarget]:
-    """The same targets with their answers; without `asks_all`, only those that are used are
-    asked."""
+    """The targets with their answers; without `asks_all`, only targets that are used are asked."""
     slots = asyncio.Semaphore(_CONCURRENT)
 
     async def check(target: _ListedTarget) -> _ListedTarget:

@@ -47,12 +47,12 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
     labels = await asyncio.to_thread(read_labels, loaded.checkout, loaded.suites)
     judges = await choose_judge_rule(loaded.checkout, Base(), "local")
     of_all = (quarantine.errors, loaded.errors, labels.errors, judges.errors)
-    errors = distinct([*of_all, *(found for _, found in checked)])
+    errors = distinct([*of_all, *(of_suite for _, of_suite in checked)])
     of_suites = (warning for suite in loaded.valid for warning in suite.warnings)
     others = (*quarantine.warnings, *loaded.warnings, *labels.warnings, *judges.warnings)
     warnings = dict.fromkeys((*others, *of_suites))
-    valid = [suite for suite, found in checked if isinstance(suite, Suite) and not found]
-    runners = {each.runner.location: each.runner for each in valid if each.runner}.values()
+    valid = [suite for suite, of_suite in checked if isinstance(suite, Suite) and not of_suite]
+    runners = {runner.location: runner for suite in valid if (runner := suite.runner)}.values()
     if as_json:
         document = {
             "suites": [
@@ -77,8 +77,7 @@ async def command(paths: tuple[Path, ...], as_json: bool, **inputs: str | None) 
 
 
 def _smallest_drop(suite: Suite, settings: Settings) -> SmallestDrop | None:
-    """The smallest drop that a suite finds when base runs again; None if its tests are not
-    known."""
+    """The smallest drop that a suite finds when base runs again; None if its tests are unknown."""
     if not suite.tests:
         return None
     steady = sum(map(suite.is_deterministic, suite.tests))
@@ -87,7 +86,7 @@ def _smallest_drop(suite: Suite, settings: Settings) -> SmallestDrop | None:
 
 
 def _runner_entry(runner: Runner) -> dict[str, Any]:
-    """The JSON object of an entry of `runners` with the commands that it leads to."""
+    """The JSON object of an entry of `runners` with its commands."""
     command, again = split_commands(runner)
     program = command[0]
     return {
@@ -112,20 +111,21 @@ def _lines(runner: Runner, settings: Settings) -> Iterator[str]:
 
 
 async def _errors(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> tuple[Diagnostic, ...]:
-    """The errors of a suite; of a loaded one, those of targets that are not declared, of judges
-    and targets whose program does not exist, and of conditions that cannot be decided.
+    """The errors of a suite. A loaded suite has errors about targets that are not declared, judges
+    and targets whose program does not exist, and conditions that cannot be decided.
 
-    A program that git ignores may be built before the tests, and one in a workspace by it, so that
-    they are no errors."""
+    A program that git ignores may be built before the tests, and a program in a workspace by the
+    workspace: these are no errors."""
     if isinstance(suite, BrokenSuite):
         return suite.errors
     undeclared = undeclared_target(suite)
-    found = {undeclared: None} if undeclared else {}
-    found |= dict.fromkeys(undecidable_conditions(suite, loaded.checkout.settings))
-    evaluators = [inner for test in suite.tests for own in test.evaluators for inner in own.walk()]
+    errors = {undeclared: None} if undeclared else {}
+    errors |= dict.fromkeys(undecidable_conditions(suite, loaded.checkout.settings))
     programs = [
-        (evaluator.missing_script(), evaluator.missing_program(suite.root))
-        for evaluator in evaluators
+        (inner.missing_script(), inner.missing_program(suite.root))
+        for test in suite.tests
+        for evaluator in test.evaluators
+        for inner in evaluator.walk()
     ]
     if all(test.workspace is None for test in suite.tests):
         folder = Folder(suite.root, suite.folder)
@@ -135,8 +135,8 @@ async def _errors(suite: Suite | BrokenSuite, loaded: LoadedSuites) -> tuple[Dia
         ]
     for script, error in programs:
         if script and error and not await _is_ignored(script, loaded):
-            found[error] = None
-    return tuple(found)
+            errors[error] = None
+    return tuple(errors)
 
 
 async def _is_ignored(file: Path, loaded: LoadedSuites) -> bool:
