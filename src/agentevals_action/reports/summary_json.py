@@ -76,6 +76,7 @@ class _Entry(BaseModel):
         frozen=True,
         from_attributes=True,
         alias_generator=AliasGenerator(serialization_alias=to_camel),
+        defer_build=True,
         json_schema_serialization_defaults_required=True,
     )
 
