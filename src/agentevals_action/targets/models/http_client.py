@@ -5,9 +5,8 @@ import functools
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -80,8 +79,6 @@ class HttpClient:
     def __init__(self, service: Service) -> None:
         self.service, self._url = service, httpx.URL(service.url)
         self._has_proxy = not service.is_local and bool(getproxies())
-        has_type = any(name.lower() == "content-type" for name in service.headers)
-        self._types = {} if has_type else {"Content-Type": "application/json"}
         self._idle: list[httpx.AsyncClient] = []
 
     async def ask(
@@ -106,14 +103,13 @@ class HttpClient:
         Raises AttemptError of kind `timeout`; TransientError for a failed connection, 408, 409, 429
         and 5xx; TargetDead for 401, 403 and the vendor's permanent errors; AttemptError for any
         other refusal."""
-        limit, types = asyncio.timeout(timeout), None if body is None else self._types
+        limit = asyncio.timeout(timeout)
         try:
-            async with (
-                limit,
-                self._client() as client,
-                client.stream(method, self._url, content=body, headers=types) as response,
-            ):
-                content = await _read_body(response)
+            async with limit, self._client() as client:
+                # A request that the client made would have the cookies of another attempt.
+                asked = httpx.Request(method, self._url, headers=client.headers, content=body)
+                async with aclosing(await client.send(asked, stream=True)) as response:
+                    content = await _read_body(response)
         except (httpx.TransportError, OSError) as error:  # TimeoutError is an OSError
             if limit.expired():
                 raise AttemptError("timeout", f"no answer within {timeout:g} s") from None
@@ -149,14 +145,12 @@ class HttpClient:
                 raise AttemptError("configuration", problem)
         uses_tls = self._url.scheme == "https" or self._has_proxy
         try:
-            return httpx.AsyncClient(
+            client = httpx.AsyncClient(
                 headers={
                     "User-Agent": f"agentevals-action/{__version__}",
                     "Accept-Encoding": ", ".join(_ENCODINGS),
-                    **self.service.headers,
+                    "Content-Type": "application/json",
                 },
-                # No attempt may see a session that another attempt began.
-                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
                 trust_env=self._has_proxy,  # it reads all variables of the environment
                 verify=_tls_context(ssl.get_default_verify_paths(), uses_tls),
                 timeout=None,  # noqa: S113  # `send` limits the time of a call
@@ -168,6 +162,8 @@ class HttpClient:
                 "the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used",
                 "write http://host:port, or add the server to NO_PROXY",
             ) from None
+        client.headers.update(self.service.headers)
+        return client
 
 
 class _UnreadableBody(ValueError):
