@@ -3,7 +3,8 @@ None, never zero."""
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 from agentevals_action.formatting import distinct
@@ -42,7 +43,7 @@ _OPTIONAL = frozenset({"cached_tokens", "cache_write_tokens"})
 def total(usages: Iterable[Usage], *, partial: bool = False) -> Usage:
     """The sum. A figure that one of them lacks is unknown, except for those of the vendor's cache
     where all input tokens are known; with `partial`, the known figures are summed."""
-    columns = list(zip(*map(astuple, usages), strict=True))
+    columns = list(zip(*map(attrgetter(*_NAMES), usages), strict=True))
     sums: dict[str, Any] = {}
     for name, values in zip(_NAMES, columns, strict=False):
         known = [value for value in values if value is not None]

@@ -1,7 +1,7 @@
 """The summary of an attempt's trace as results store it, and the agent's work that a stored sample
 contains."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentevals_action.model.messages import read_message
@@ -29,7 +29,7 @@ def summarize(trace: Trace) -> TraceSummary:
         tool_call_count=None if calls is None else len(calls),
         llm_call_count=trace.llm_call_count,
         total_tokens=trace.usage.total_tokens,
-        **asdict(trace.usage),
+        **vars(trace.usage),
         cost_source=trace.cost_source,
         duration_ms=trace.duration_ms,
         refused_tools=tuple(dict.fromkeys(refused)),

@@ -88,7 +88,8 @@ class Progress:
             case TestResult():
                 counts.add(event)
                 self._print_counts()
-        self._show(side)
+        if self._bars:
+            self._update(side, counts.total, counts.verdicts.total(), counts.note())
 
     def _print_counts(self) -> None:
         counts = {name: (side.verdicts.total(), side.total) for name, side in self._sides.items()}
@@ -113,10 +114,6 @@ class Progress:
         suspects = f"{counted(tests, 'test')} {subject}"
         line = f"checked {settled} of {suspects}, {fresh}" if samples else f"checking {suspects} …"
         self._print(line, is_due=samples == 0 or settled == tests)
-
-    def _show(self, side: str) -> None:
-        counts = self._sides[side]
-        self._update(side, counts.total, counts.verdicts.total(), counts.note())
 
     def _update(self, name: str, total: int, completed: int, note: str) -> None:
         if self._bars is None:
