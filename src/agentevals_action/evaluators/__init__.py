@@ -3,7 +3,7 @@
 from agentevals_action.model.evaluator import Evaluator
 from agentevals_action.system.registry import Registry
 
-#: The module in this package, and in it the class, of every type by its name, in the order of the
+#: The module (in this package) and the class of every type by its name, in the order of the
 #: documentation.
 _CLASSES = {
     "contains": ("text_checks", "Contains"),

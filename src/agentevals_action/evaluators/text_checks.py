@@ -215,12 +215,11 @@ class Regex(_TextCheck):
 
     def warnings(self) -> Sequence[tuple[str, str, str]]:
         """A pattern that ends with a line break, or is written as in JavaScript."""
-        warnings = [*super().warnings(), *_line_break(() if "x" in self.flags else (self.value,))]
+        notes = [*super().warnings(), *_line_break(() if "x" in self.flags else (self.value,))]
         if _JAVASCRIPT.fullmatch(self.value):
             advice = "leave them out, and write flags in `flags`; a slash that is meant is `\\/`"
-            problem = "begins and ends with slashes, which are a part of it"
-            warnings.append(("value", problem, advice))
-        return warnings
+            notes.append(("value", "begins and ends with slashes, which are a part of it", advice))
+        return notes
 
     async def evaluate(self, case: Case) -> Score:
         """1 if the pattern is found, else 0; AttemptError if the search exceeds `TIME_LIMIT`."""

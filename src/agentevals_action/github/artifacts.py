@@ -35,7 +35,7 @@ _UNAVAILABLE = frozenset({429, 500, 502, 503, 504})
 class _Reply(BaseModel):
     """A reply of the service in JSON of protobuf: it leaves `false` out, and an id is a text.
 
-    `address` takes the content of a new artifact, `id` is that of a complete one."""
+    `address` takes the content of a new artifact, `id` names a complete artifact."""
 
     ok: bool = False
     address: str = Field("", validation_alias=AliasChoices("signed_upload_url", "signedUploadUrl"))

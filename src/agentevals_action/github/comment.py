@@ -151,12 +151,12 @@ class CommentWriter:
             if not marked:
                 return ()
             login, number = self._viewer()
-            own = [
+            ours = [
                 comment
                 for comment in marked
                 if (user := comment.comment.user) and (user.id == number or user.login == login)
             ]
-            return sorted(own, key=lambda comment: comment.comment.id)
+            return sorted(ours, key=lambda comment: comment.comment.id)
 
     def _viewer(self) -> tuple[str, int | None]:
         """Login and id of the token's account; REST does not give them to the token of an app."""

@@ -310,8 +310,8 @@ class RunnerExecutor(SuiteExecutor):
 
 @dataclass
 class _SampleBatches:
-    """The fresh samples of one suite on one side. Tests that ask for some at the same time share
-    the starts; what a start takes beyond that is kept for the next time."""
+    """The fresh samples of one suite on one side. Tests that ask for samples at the same time share
+    the starts; samples that nobody asked for are kept for the next time."""
 
     executor: RunnerExecutor
     _wanted: dict[str, int] = field(default_factory=dict)

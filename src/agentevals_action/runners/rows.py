@@ -90,7 +90,7 @@ def _without_samples(suite: Suite, name: str, location: Location | None = None) 
 
 def build_sample(row: Row, runner: Runner, *, is_gate: bool) -> SampleResult:
     """One sample, whose verdict is that of the runner; its failure is an error if it matches the
-    `errors` of the entry. AttemptError if that cannot be found in time."""
+    `errors` of the entry. AttemptError if the search for them takes too long."""
     answer = cut(row.answer, _TEXT)
     reason, error = cut(row.reason, _REASON), row.error
     misses = [_miss(check) for check in row.checks if check.passed is False] or [reason]

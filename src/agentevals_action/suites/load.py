@@ -152,7 +152,7 @@ class _Loader:
         self._lists_evaluators = has_errors or any(map(data.get, EVALUATOR_LISTS))
         self._suite = suite = of_suite.validate(Suite, data) or Suite()
         if suite.evaluators and all(evaluator.compares for evaluator in suite.evaluators):
-            self._lists_evaluators = False  # the tests still need one that scores
+            self._lists_evaluators = False  # the tests still need an evaluator that scores
         self._workspace = effective_workspace(None, suite.workspace, reader)
         self._targets = TargetUse(reader, catalog, suite, root.document.location)
         self._tools: ToolReader | None = None

@@ -54,13 +54,14 @@ def read_skill_tests(
     name = name or find_skill_name(data)
     folder = path.parent.parent if path.parent.name == EVALS else path.parent
     for index, value in enumerate(listed):
-        location, before = reader.positions.value(listed, index), reader.diagnostics.error_count
+        location = reader.positions.value(listed, index)
+        errors_before = reader.diagnostics.error_count
         if not isinstance(value, dict):
             problem = f"a test is {describe_value(value)}"
             reader.error(location, problem, "write an object with `id` and `prompt`")
             continue
         test = _Test(value, index, name, folder, reader).written()
-        if reader.diagnostics.error_count == before:
+        if reader.diagnostics.error_count == errors_before:
             yield test
 
 

@@ -66,7 +66,7 @@ def effective_workspace(
 
 
 def _merged(own: AModel, other: AModel) -> AModel:
-    """The fields that a model sets, over those of another; hooks field by field."""
+    """The `other` model with the fields that `own` sets; hooks are merged field by field."""
     update: dict[str, Any] = {}
     for name in own.model_fields_set - _BY_LOADER:
         value, other_value = getattr(own, name), getattr(other, name)

@@ -185,7 +185,7 @@ class GitRepository:
         """The name of the user in the configuration, else the e-mail address; empty without."""
         done = await self._call("config", "--show-scope", "--get-regexp", r"^user\.(name|email)$")
         lines = (line.split(maxsplit=2) for line in os.fsdecode(done.output).splitlines())
-        # The last one of a key holds; those of the command are the action's own.
+        # The last value of a key holds; the values of the command are the action's own.
         values = {words[1]: words[2] for words in lines if words[0] != "command" and words[2:]}
         return values.get("user.name") or values.get("user.email", "")
 

@@ -205,8 +205,8 @@ def _signal(pids: Collection[int], number: signal.Signals) -> None:
 
 
 def _descendants() -> set[int]:
-    """The processes below this one that have not ended. One whose first thread has ended looks like
-    a zombie, but has more threads (proc_pid_stat(5))."""
+    """The processes below this one that have not ended. A process whose first thread has ended
+    looks like a zombie, but has more threads (proc_pid_stat(5))."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # the process is gone

@@ -310,9 +310,8 @@ _children: set[Child] = set()
 
 
 def _reap_orphans() -> None:
-    """Reaps processes that ended, except the children: asyncio waits for these, and would lose
-    their exit codes. While a child has no number yet, nothing is reaped; its start calls this
-    again."""
+    """Reaps ended processes, except children: asyncio waits for these, and would lose their exit
+    codes. While a child has no number yet, nothing is reaped; its start calls this again."""
     pids = [child.pid for child in _children]
     if None not in pids:
         reap_orphans(filter(None, pids))

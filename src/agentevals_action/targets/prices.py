@@ -67,8 +67,8 @@ def find_price(name: str, known: Mapping[str, Price] | None = None) -> Price | N
 
 
 def known_price(target: Target, models: Sequence[str]) -> tuple[Price | None, str]:
-    """The price of a target and where it is from: its own, else that of the first of its models
-    that the table has; None and an empty text if it is unknown."""
+    """The price of a target and where it is from: its own, else the price of the first of its
+    models that is in the table; None and an empty text if it is unknown."""
     if target.price:
         return target.price, "price of the target"
     price = next(filter(None, map(find_price, models)), None)

@@ -41,7 +41,7 @@ class Recording:
         self.ended: WorkerEnded | None = None
 
     def replace_lists(self, entries: Iterable[ToolEntry]) -> tuple[ToolEntry, ...]:
-        """The tools of a test, with those of the server in place of lists of them. What the suite
+        """The tools of a test, with the server's tools in place of saved lists. What the suite
         declares or replies itself stays."""
         return (*self._tools, *(entry for entry in entries if not self._is_replaced(entry)))
 

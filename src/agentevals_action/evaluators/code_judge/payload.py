@@ -158,7 +158,7 @@ def _file_paths(case: Case, messages: Sequence[Message]) -> list[str]:
 
 
 def _token_usage(trace: Trace) -> dict[str, int] | None:
-    """The tokens; None if AgentV's schema requires one that is unknown."""
+    """The tokens; None without the input or output tokens, which AgentV's schema requires."""
     usage = trace.usage
     if usage.input_tokens is None or usage.output_tokens is None:
         return None

@@ -47,7 +47,7 @@ class IsJson(Evaluator):
 
     type = "is_json"
 
-    # Without a schema it is not dumped: the fingerprint stays that of the earlier versions.
+    # A missing schema is not dumped: the fingerprint stays that of the earlier versions.
     json_schema: Annotated[
         dict[str, Any] | str | None,
         BeforeValidator(

@@ -1,5 +1,5 @@
-"""Files that an agent made and a diff cannot show: a judge gets the pictures, and knows of the
-others that it cannot see them."""
+"""Files that an agent made and a diff cannot show: a judge gets the pictures, and the names of the
+files that it cannot see."""
 
 import re
 from collections.abc import Sequence

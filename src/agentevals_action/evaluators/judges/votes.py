@@ -64,7 +64,7 @@ class VotingEvaluator(PromptedEvaluator):
         numbers = range(self.samples * len(judges))
         if len(numbers) == 1:
             return await judge(0)
-        # All of them end, so that all costs are known.
+        # All judgements end, so that all costs are known.
         ended = await asyncio.gather(*map(judge, numbers), return_exceptions=True)
         if errors := [result for result in ended if isinstance(result, BaseException)]:
             raise errors[0]

@@ -26,10 +26,10 @@ def command(name: str, message: str = "", **properties: str | int) -> str:
     return f"::{name}{' ' if given else ''}{given}::{_encode(message)}"
 
 
-def annotations(found: Iterable[Annotation]) -> Iterator[str]:
+def annotations(entries: Iterable[Annotation]) -> Iterator[str]:
     """Annotations as lines of the log, and a line that counts those over GitHub's limit."""
     counts = dict.fromkeys(_LEVELS.values(), 0)
-    for annotation in found:
+    for annotation in entries:
         name = _LEVELS[annotation.level]
         counts[name] += 1
         if counts[name] <= limits.COMMANDS_PER_STEP:

@@ -1,5 +1,5 @@
 """What the pages share: their frame, one file that opens without a server and fetches nothing; JSON
-in HTML; HTML of Markdown, of the escaped one that the reports share and of answers."""
+in HTML; HTML of Markdown, the escaped Markdown of the reports and the Markdown of answers."""
 
 import base64
 import hashlib

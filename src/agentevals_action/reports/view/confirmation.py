@@ -17,7 +17,7 @@ def change_word(change: ChangeKind) -> str:
 
 def describe(test: TestComparison) -> str:
     """The result of a confirmation in one line (`passed 5 of 5 on base, 0 of 5 on head, p =
-    0.002`); empty if there was none. The numbers are samples, those of head fresh ones; `p` is the
+    0.002`); empty if there was none. The numbers are samples (of head, fresh samples); `p` is the
     probability of so many failures if nothing had changed.
 
     It may contain untrusted messages."""

@@ -159,8 +159,8 @@ def _is_ignored(review: Review) -> bool:
 def _passed(review: Review) -> str:
     if not review.suites:
         number = review.run.suites_in_repository
-        known = f" (of {counted(number, 'suite')} in the repository)" if number else ""
-        return f"{joined(list(review.decision.reasons)) or 'nothing was run'}{known}"
+        of_all = f" (of {counted(number, 'suite')} in the repository)" if number else ""
+        return f"{joined(list(review.decision.reasons)) or 'nothing was run'}{of_all}"
     tests = _tests(review)
     verdicts = Counter(test.head.state for test in tests if test.head)
     ran = verdicts.total()

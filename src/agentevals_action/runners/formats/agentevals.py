@@ -1,5 +1,5 @@
-"""Our own `results.jsonl`, as a script of one's own writes it. The least of a line is an id with a
-verdict; the rows of our own runs are valid, too."""
+"""Our own `results.jsonl`, as a user's script writes it. A line has at least an id and a verdict;
+the rows of our own runs are valid, too."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -118,7 +118,7 @@ class ResultLine(Record):
 
 
 class OwnResults(Format):
-    """Our own format, for a command of one's own."""
+    """Our own format, for a command of the user."""
 
     name = "agentevals"
     version = "schemas/own-results.schema.json"

@@ -130,7 +130,7 @@ class Format(ABC):
     @abstractmethod
     def select(self, rows: Sequence[Row], suite: Suite) -> Sequence[Selection]:
         """What runs the tests of these rows again, one selection for each start, none if all tests
-        must run; the rows are one of each test."""
+        must run; there is one row of each test."""
 
 
 def read_file(folder: Path, name: str) -> bytes:

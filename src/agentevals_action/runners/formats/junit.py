@@ -1,5 +1,5 @@
-"""JUnit XML, as pytest writes it with `junit_family=xunit1`. That of other programs (vitest,
-jest-junit, go-junit-report) is read as well, with a `command` of one's own.
+"""JUnit XML, as pytest writes it with `junit_family=xunit1`. The XML of other programs (vitest,
+jest-junit, go-junit-report) is read as well, with a `command` in the entry.
 
 `record_property` fills the question, the answer and the score that a reader sees. They are no part
 of a fingerprint: a test that fails before it writes its question, or a question that is made of the

@@ -145,9 +145,8 @@ def own_packages(
     counts = Counter(name for package in candidates for name in package.modules)
     near = {package: start.is_relative_to(tree / package.project) for package in candidates}
     folders, names = [], set[str]()
-    for package in sorted(
-        candidates, key=lambda package: -near[package] * (len(package.project.parts) + 1)
-    ):
+    ordered = sorted(candidates, key=lambda folder: -near[folder] * (len(folder.project.parts) + 1))
+    for package in ordered:
         folder = tree / package.path
         files = {file for site in sites for file in _list_files(package.distribution, site)}
         installed = {file.parts[0].removesuffix(".py") for file in files}

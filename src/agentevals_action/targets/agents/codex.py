@@ -98,7 +98,7 @@ class CodexCli(AgentTarget):
         return Trace(
             messages=messages,
             tool_calls=calls,
-            usage=Usage() if calls is None else usage,  # it is that of the main agent alone
+            usage=Usage() if calls is None else usage,  # it is the main agent's alone
             hidden_tools=_HIDDEN_TOOLS if used_shell else (),
         )
 

@@ -263,8 +263,8 @@ class _Agent(Provider):
     def _find_error(
         self, done: process.Completed, stream: Stream, trace: Trace
     ) -> AttemptError | None:
-        """The error of a run: the one that its stream reports, or that of its end. At a time-out
-        only a refused login counts, with which some agents try again until their end."""
+        """The error that the stream of a run reports, or the error of its end. At a time-out only a
+        refused login counts: some agents repeat it until they are ended."""
         reported = self._target.find_error(stream.events)
         if reported and (not done.timed_out or isinstance(reported, TargetDead)):
             message = cut_line(str(reported), _MESSAGE_SHOWN) or "it gave no reason"

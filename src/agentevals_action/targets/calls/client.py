@@ -136,7 +136,7 @@ class TargetClient:
                     raise AttemptError("target", problem, missing.advice) from error
             raise
         shared.rate_limit.succeeded()
-        if reply.duration_ms is None and not reply.cached:  # a replay: that of its call
+        if reply.duration_ms is None and not reply.cached:  # a replayed one has it
             reply = replace(reply, duration_ms=round(seconds * 1000, 1))
         reply = with_cost(without_secrets(reply), target)
         self._budget.add(target.name, reply)

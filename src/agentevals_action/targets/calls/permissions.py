@@ -15,7 +15,7 @@ from agentevals_action.targets.variables import names_in
 
 @dataclass(frozen=True)
 class Permissions:
-    """What targets may use that are not in the tree `trusted` (that of the base): the variables
+    """What targets outside of the tree `trusted` (the base's) may use: the variables
     `named` in the input `env`, the usual key of a vendor for the vendor's own address, and what the
     targets of the base use (`used`: a variable with its destination)."""
 

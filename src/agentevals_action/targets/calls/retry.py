@@ -1,4 +1,4 @@
-"""When calls to one target begin: the rate of all, and the retries of one."""
+"""When calls to one target begin: the rate of all calls, and the retries of one call."""
 
 import asyncio
 import random

@@ -58,10 +58,10 @@ _DATA = frozenset({"usage", "usage_metadata", "token_usage", "value"})
 
 @dataclass(frozen=True)
 class WireMessage:
-    """A message as a format has it, with the usage and the model of the reply that it is.
-    `continues`: it belongs to the same reply as the message before it. `refused`: it answers a call
-    that was not made. `unread` are the kinds of its parts that are not known, each of which may be
-    a call; `waiting` the ids of its calls that need a person's approval."""
+    """A message as a format has it; a reply of a model has a usage and a model. `continues`: the
+    message belongs to the same reply as the one before it. `refused`: it answers a call that was
+    not made. `unread` are the kinds of its parts that are not known, each of which may be a call;
+    `waiting` are the ids of its calls that need a person's approval."""
 
     message: Message
     usage: Usage = Usage()  # noqa: RUF009  # frozen
@@ -183,8 +183,8 @@ def find_kind(name: str) -> str | None:
 
 
 def find_call_fields(value: Any) -> Iterator[tuple[str, Any]]:
-    """What may be a call in a value, at any depth, with its name: the fields whose names are those
-    of calls, and the objects whose `type` is that of a call."""
+    """The parts of a value that may be calls, at any depth, with their names: fields that are named
+    like calls, and objects whose `type` is a call."""
     if isinstance(value, list):
         for item in value:
             yield from find_call_fields(item)

@@ -56,7 +56,7 @@ def read_trace(spans: Iterable[Span]) -> Trace | None:
 
 
 def add_trace(reply: Trace, spans: Iterable[Span]) -> Trace:
-    """The trace of a reply with that of its spans. The reply has the answer, and takes precedence
+    """The trace of a reply, completed by its spans. The reply has the answer, and takes precedence
     in tokens, cost and duration; the calls are those of the spans.
 
     AttemptError of kind `target` if the spans have no meaning: an agent whose spans are lost would

@@ -102,8 +102,8 @@ class CommandLauncher:
             yield Path(name).resolve()
 
     def declared_folder(self, request: Request, cwd: str | None = None) -> Path:
-        """The folder to which the paths in a target refer: `cwd`, else that of the target, else the
-        suite's; AttemptError if it does not exist."""
+        """The folder to which the paths in a target refer: `cwd`, else the target's own `cwd`, else
+        the suite's folder; AttemptError if it does not exist."""
         name, folder = cwd or self._cwd, request.suite_folder
         if name:
             try:
@@ -146,9 +146,9 @@ class CommandLauncher:
         return self._judge_path(request.root) if request.is_judge else request.root
 
     def tool_variables(self, request: Request, folder: Path) -> dict[str, str]:
-        """The variables by which the program of a call finds the tools and commands of its test;
-        the stubs of these are written into the folder for the files of the call, before
-        this is given to the program's user."""
+        """The variables by which the program of a call finds the tools and commands of its test.
+        Writes the stubs of the commands into the folder for the files of the call, which is not yet
+        given to the program's user."""
         access = request.access
         if access is None:
             return {}
@@ -171,7 +171,7 @@ class CommandLauncher:
         folder: Path | None = None,
     ) -> Program:
         """A command in its working folder, or in another one, with more `variables`. It sees the
-        workspace of the request: a worker of one without a workspace answers all requests."""
+        workspace of the request; a worker of a request without one answers all requests."""
         own_variables = self._children.workspace(self.tree(request))
         if request.workspace is not None:
             own_variables |= dict.fromkeys(WORKSPACE_VARIABLES, str(request.workspace))

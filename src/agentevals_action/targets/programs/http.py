@@ -97,14 +97,14 @@ def _find_variables(text: str) -> Sequence[str]:
     are in it, or a placeholder is misspelled."""
     filled = variables.resolve(text, dict.fromkeys(variables.names_in(text), "x"))
     used = unknown_variables(filled, frozenset(), "the text")
-    known = ", ".join(f"`{name}`" for name in VARIABLES)
+    choices = ", ".join(f"`{name}`" for name in VARIABLES)
     if unknown := [f"`{name}`" for name in used if name not in VARIABLES]:
         names = ", ".join(unknown)
-        raise ValueError(f"it names {names}, which does not exist; write any of {known}")
+        raise ValueError(f"it names {names}, which does not exist; write any of {choices}")
     for written, name in placeholders.in_braces(text):
         is_single = written == f"{{{name}}}"
         if is_single and (name.lower() in VARIABLES or name in placeholders.NAMES):
-            advice = f"write `{{{{ }}}}` with any of {known}"
+            advice = f"write `{{{{ }}}}` with any of {choices}"
             raise ValueError(f"`{written}` is not a placeholder; {advice}")
     return used
 
@@ -304,7 +304,7 @@ class _Started(_Connected):
     def _find_service(self, request: Request) -> StartedService:
         """The service of the side of a request, in its tree, or in that of the judges.
 
-        Attack: a pull request starts a program that keeps the key which base sends to its own."""
+        Attack: a pull request starts a program that keeps the key that base sends to its own."""
         words = placeholders.split_command(self._target.start or ())
         program = self._runner.program(words, replace(request, workspace=None))
         named = variables.names_in(self._target.definition)
