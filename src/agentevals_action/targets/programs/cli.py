@@ -158,7 +158,8 @@ class _Connected(Provider):
 
     async def complete(self, request: Request) -> Trace:
         if self._target.serve:
-            return await self._ask_worker(request)
+            words = placeholders.split_command(self._located(request))
+            return await self._client.ask(self._runner.program(words, request), request)
         with self._runner.call_folder() as folder:
             if self._target.trace is None:
                 return await self._answer(request, folder, {})
@@ -238,10 +239,6 @@ class _Connected(Provider):
                 error.spent = read_trace(receiver.spans())
             raise
         return await asyncio.to_thread(lambda: add_trace(reply, receiver.spans()))
-
-    async def _ask_worker(self, request: Request) -> Trace:
-        words = placeholders.split_command(self._located(request))
-        return await self._client.ask(self._runner.program(words, request), request)
 
     def _located(self, request: Request) -> str | Sequence[str]:
         command = self._target.command
