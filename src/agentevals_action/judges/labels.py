@@ -151,25 +151,25 @@ def _resolve(
 def append_label(file: Path, entry: Mapping[str, Any]) -> None:
     """Adds an entry at the end of a YAML file of labels, whose text stays as it is; a file that
     does not exist is created. InvalidInput if the result would not be a list, OutputError."""
-    before = _content(file)
-    if before and not before.endswith(b"\n"):
-        before += b"\n"
-    if not _LIST.fullmatch(before):
+    content = _content(file)
+    if content and not content.endswith(b"\n"):
+        content += b"\n"
+    if not _LIST.fullmatch(content):
         advice = "write a list of labels, each with a hyphen at the beginning of its line"
         raise InvalidInput(f"no label can be added to {file}", advice)
-    write_file(file, [before, _text(entry)])
+    write_file(file, [content, _text(entry)])
 
 
 def remove_label(file: Path, entry: Mapping[str, Any]) -> None:
     """Removes the entry that was added last; a file without another entry is deleted. InvalidInput
     if somebody changed the end of the file since, OutputError."""
-    before, written = _content(file), _text(entry)
-    if not before.endswith(written):
+    content, written = _content(file), _text(entry)
+    if not content.endswith(written):
         raise InvalidInput(f"somebody changed {file} since", "correct the label there")
-    if before == written:
+    if content == written:
         file.unlink()
     else:
-        write_file(file, [before.removesuffix(written)])
+        write_file(file, [content.removesuffix(written)])
 
 
 def _content(file: Path) -> bytes:

@@ -25,7 +25,7 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class IncompleteSource:
-    """A source that gave no results, or not for all suites, and the reason."""
+    """A source without results, or without results of some suites, and the reason."""
 
     source: str
     problem: str
@@ -34,9 +34,9 @@ class IncompleteSource:
 @dataclass(frozen=True)
 class BaselineInfo:
     """The source of the base's results. `wanted` is False when there is nothing to compare with
-    (`reason`); `problem` is the reason why an existing base has no results, `is_obtained` whether
-    its tree is here all the same. `commit_time` is ISO 8601. `tried` are the sources before this
-    one."""
+    (`reason`); `problem` is the reason why an existing base has no results, `is_obtained` is
+    whether its tree could be checked out. `commit_time` is ISO 8601. `tried` are the sources that
+    were read before."""
 
     source: str
     wanted: bool
@@ -50,9 +50,9 @@ class BaselineInfo:
 
 @dataclass(frozen=True)
 class BaselineOrigin:
-    """The origin of one suite's base results: `source` as in the input `baseline`, `commit` the one
-    that was run, `time` of its latest result (ISO 8601), `samples` of the test with the fewest,
-    `stale` whether they are older than `baseline-max-age`."""
+    """The origin of one suite's base results: the `source` (as in the input `baseline`), the
+    `commit` that was run, the `time` of the latest result (ISO 8601), the number of `samples` of
+    the test with the fewest, and whether they are `stale` (older than `baseline-max-age`)."""
 
     source: str
     commit: str | None = None
@@ -63,9 +63,9 @@ class BaselineOrigin:
 
 @dataclass(frozen=True)
 class BaseSuite:
-    """Where the results of a suite on base are from: their `origin`. There are none if base has no
-    such suite (`is_new`), if it has an error there (`broken`), or because of a `problem`. The tests
-    in `same_service` (their ids) have none: head asks the same service."""
+    """The `origin` of the results of a suite on base. There are no results if base has no such
+    suite (`is_new`), if the suite has an error on base (`broken`), or because of a `problem`. The
+    tests in `same_service` (their ids) have no result: head asks the same service."""
 
     origin: BaselineOrigin | None = None
     is_new: bool = False

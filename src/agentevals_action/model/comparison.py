@@ -31,9 +31,9 @@ class ChangeKind(StrEnum):
     BASE_ERROR = "error on base"
 
 
-#: Changes of tests that have a result on head, and none on base to compare it with.
+#: Changes of tests that have a result on head, and no result on base to compare it with.
 NOT_COMPARED = frozenset({ChangeKind.NOT_COMPARABLE, ChangeKind.BASE_ERROR})
-#: Changes of tests with the same question and grading that did not get worse for certain.
+#: Changes of tests with the same question and grading that are not known to have got worse.
 _KEPT = frozenset({ChangeKind.UNCHANGED, ChangeKind.IMPROVED, ChangeKind.FLAKY})
 
 
@@ -66,7 +66,7 @@ NOTHING = Counts(0, 0)
 class Difference:
     """A paired difference of means, head minus base: `low` and `high` bound its 95 % interval,
     `detectable` is the smallest difference that as many questions would show at 80 % power. `pairs`
-    counts questions, `clusters` what is independent among them."""
+    counts the questions, `clusters` the independent groups of questions."""
 
     mean: float
     low: float
@@ -86,10 +86,10 @@ class Difference:
 class SmallestDrop:
     """What a suite can find: if the pass rate of all of its `tests` that may vary falls from `base`
     to `head` (0–1), at least one is confirmed as a regression with a probability of 80 %; `head` is
-    None if no drop is found so. The tests pass independently of each other. Each has `samples` on
-    head and `history` on base, which can run again; `confirm` and `alpha` are the inputs, and no
-    other suite has suspects. `steady` more tests always give the same result. With `confirm` 0, one
-    sample decides, and nothing is computed."""
+    None if no drop is found like this. Assumptions: the tests pass independently of each other,
+    base can run again, and no other suite has suspects. Each test has `samples` samples on head and
+    `history` samples on base; `confirm` and `alpha` are the inputs. `steady` more tests always give
+    the same result. With `confirm` 0, one sample decides, and nothing is computed."""
 
     tests: int
     samples: int
@@ -113,10 +113,10 @@ class Finding(StrEnum):
 @dataclass(frozen=True)
 class Evidence:
     """The result of the confirmation of a suspect. `base` counts the samples of base that head is
-    compared with, `head` the fresh ones of head (without confirmation the existing ones); a success
-    is a sample that keeps what the suspect lost. `needed` failures of head make a regression (None:
-    no number does), `chance` is the probability (0-1) of the observed number without a change.
-    `reason` states what could not be obtained."""
+    compared with, `head` the fresh samples of head (without confirmation, the existing samples); a
+    success is a sample that keeps what the suspect lost. `needed` failures of head make a
+    regression (None: no number does), `chance` is the probability (0-1) of the observed number
+    without a change. `reason` states what could not be obtained."""
 
     finding: Finding
     base: Counts
@@ -131,9 +131,9 @@ class Evidence:
 class BaseScoring:
     """Head's answers as base's evaluators score them: `result` is an error if they could not be
     scored. `is_worse`: head's evaluators do not fail the answer, and base's give a lower verdict
-    (lower than `pass` if none of head's decides) or fail a gate. `failed_on_base` are those of its
-    failed gates that failed on base too. `judges_lost`: head's answer is worse than base's by these
-    judges of base, and the change makes them advisory."""
+    (lower than `pass` if none of head's decides) or fail a gate. `failed_on_base` are the failed
+    gates of `result` that failed on base, too. `judges_lost` are judges of base by which head's
+    answer is worse than base's, and which the change makes advisory."""
 
     result: TestResult
     is_worse: bool = False
@@ -145,11 +145,11 @@ class BaseScoring:
 class TestComparison:
     """One test on both sides; with `rescored`, `base` is already scored by head's evaluators.
 
-    `gates_lost` are gates that passed on base and failed on head, `gates_removed` those that only
+    `gates_lost` are gates that passed on base and failed on head, `gates_removed` gates that only
     base declares. `reason` states why the test was not compared. With `evidence`, `head` and `base`
     include the samples of the confirmation. A test in `quarantine` does not count; a regression
-    with `accepted_by` (a login) does not block. `by_base` is known of a test that passes and whose
-    evaluators changed."""
+    with `accepted_by` (a login) does not block. `by_base` is known for a test whose evaluators the
+    change edits."""
 
     __test__ = False  # pytest: not a test case
 
@@ -175,20 +175,20 @@ class TestComparison:
 
     @property
     def has_lost_judge(self) -> bool:
-        """Whether it is worse by a judge that decides on base alone, and counts."""
+        """Whether the test is worse by a judge that decides on base alone, and counts."""
         is_waived = bool(self.accepted_by) or self.quarantine is not None
         return self.by_base is not None and bool(self.by_base.judges_lost) and not is_waived
 
     @property
     def evaluators_lost(self) -> tuple[str, ...]:
-        """The evaluators, and criteria of rubrics that pass, that passed on base and fail on head;
-        of a test that passes on head and is compared."""
+        """The evaluators, and the criteria of passing rubrics, that passed on base and fail on
+        head, if the test passes on head and is compared."""
         head, base = self.head, self.base
         if not head or not base or head.verdict != "pass" or self.change not in _KEPT:
             return ()
         on_base, on_head = (passed_by_name(side.evaluator_results) for side in (base, head))
-        deciding = [each for each in head.evaluator_results if not each.advisory]
-        rubrics = [each for each in deciding if each.type == "rubric" and each.passed]
+        deciding = [result for result in head.evaluator_results if not result.advisory]
+        rubrics = [result for result in deciding if result.type == "rubric" and result.passed]
         return (
             *(name for name, passed in on_head.items() if passed is False and on_base.get(name)),
             *(miss for rubric in rubrics for miss in rubric.misses if miss in base.hits),
@@ -204,25 +204,25 @@ class TestComparison:
 
     @property
     def is_regression(self) -> bool:
-        """Whether it is a regression that counts: not accepted and not in quarantine."""
+        """Whether the test is a regression that counts: not accepted and not in quarantine."""
         is_waived = bool(self.accepted_by) or self.quarantine is not None
         return self.change is ChangeKind.REGRESSED and not is_waived
 
     @property
     def failed_gates(self) -> tuple[str, ...]:
-        """The failed required gates that count: none in quarantine."""
+        """The failed required gates that count; none of a test in quarantine."""
         return self.head.gates_failed if self.head and self.quarantine is None else ()
 
     @property
     def is_unproven(self) -> bool:
-        """Whether all samples of base hold and all fresh ones of head fail, and these are too few
-        for so many suspects. It is inconclusive: if everything breaks at once, nothing may be
-        certain, and the check must not be green."""
-        found = self.evidence
-        if found is None or found.finding is not Finding.UNDECIDED or self.quarantine:
+        """Whether all samples of base hold and all fresh samples of head fail, and the fresh
+        samples are too few for so many suspects. The test is inconclusive: if everything breaks at
+        once, nothing may be certain, and the check must not be green."""
+        evidence = self.evidence
+        if evidence is None or evidence.finding is not Finding.UNDECIDED or self.quarantine:
             return False
-        held_on_base = found.base.trials and not found.base.failures
-        return bool(held_on_base and found.head.trials and not found.head.successes)
+        held_on_base = evidence.base.trials and not evidence.base.failures
+        return bool(held_on_base and evidence.head.trials and not evidence.head.successes)
 
 
 class Outcome(StrEnum):
@@ -236,13 +236,13 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class ArmDifference:
-    """The suite as declared against another arm, over the `pairs` tests that are scored in both;
-    each has at least `samples` samples in each.
+    """The suite as declared against another arm, over the `pairs` tests that are scored in both
+    arms, with at least `samples` samples in each arm.
 
     `declared` and `variant` are means of the tests' pass rates (0-1), `difference` is the first
-    minus the second (None for fewer than two tests). `p_help` is the probability of so many passes
-    as declared if each test passes as often in both arms, `p_hurt` of so few; neither can be under
-    `smallest_p`, and what is at most `level` is significant."""
+    minus the second (None for fewer than two tests). If each test passes as often in both arms,
+    `p_help` is the probability of at least as many passes as declared, `p_hurt` of at most as many;
+    neither can be under `smallest_p`, and a probability of at most `level` is significant."""
 
     pairs: int
     samples: int
@@ -275,9 +275,9 @@ class ArmDifference:
 
 @dataclass(frozen=True)
 class VariantTest:
-    """A test in both arms, without the samples of confirmations; `declared` by the evaluators that
-    the variant has, too. `reason` states why it does not count, `is_left_out` that this does not
-    make a condition unknown: it is in quarantine, or only advisory judges score it."""
+    """A test in both arms, without the samples of confirmations; `declared` is by the evaluators
+    that the variant has, too. `reason` states why the test does not count. If it `is_left_out` (in
+    quarantine, or scored by advisory judges alone), that makes no condition unknown."""
 
     id: str
     declared: TestResult | None
@@ -287,7 +287,7 @@ class VariantTest:
 
     @property
     def passes(self) -> tuple[bool, bool] | None:
-        """Whether it passes as declared, and in the variant; None if it does not count."""
+        """Whether the test passes as declared, and in the variant; None if it does not count."""
         if self.reason or not (self.declared and self.variant):
             return None
         return self.declared.verdict == "pass", self.variant.verdict == "pass"
@@ -296,9 +296,9 @@ class VariantTest:
 @dataclass(frozen=True)
 class VariantComparison:
     """The suite as declared against a variant, test by test. `first` is by the samples of the run,
-    `fresh` by those of the confirmation alone; None where no test was scored in both arms.
+    `fresh` by the samples of the confirmation alone; None if no test was scored in both arms.
 
-    `outcome` is that of the condition `must` (passed, failed or inconclusive), None without one.
+    `outcome` is that of the condition `must` (passed, failed or inconclusive), None without `must`.
     `problem` states what prevented the confirmation. `summary` are the totals of the variant."""
 
     run: RunVariant
@@ -319,15 +319,15 @@ class VariantComparison:
         return tuple(test for test in self.tests if test.passes is None)
 
     def needs_confirmation(self, *, is_part: bool) -> bool:
-        """Whether both arms are sampled again: the suite must not be worse and is. A part of the
-        tests does not decide that, and needs the samples if it is worse in this part."""
+        """Whether both arms are sampled again: the suite is worse, and must not be. A part of the
+        tests (`is_part`) cannot decide that: it is sampled again if it is worse in this part."""
         first = self.first
         if first is None or self.run.variant.must != "not-hurt":
             return False
         return first.hurts or (is_part and first.declared < first.variant)
 
 
-#: The share of pairs by which losses exceed wins where head's answers are called worse.
+#: The share of pairs by which losses must exceed wins for head's answers to be worse.
 NET_LOSS = 0.2
 
 
@@ -335,14 +335,14 @@ NET_LOSS = 0.2
 class PairwiseComparison:
     """Head's answers against base's by the pairwise evaluator `name`: the pairs in which head's is
     much better in both orders (`wins`), much worse (`losses`), and all others (`ties`); in `flips`
-    of these the judge preferred another answer in each order.
+    of the ties, the judge preferred another answer in each order.
 
-    `p_better` and `p_worse` are the probabilities of so many wins and losses if the two sides are
-    equally good; what is at most `level` is significant. `better`, `worse` and `not_judged` are ids
-    of tests, `problem` the reason why the first of the last was not judged.
+    `p_better` and `p_worse` are the probabilities of at least so many wins and losses if the two
+    sides are equally good; a probability of at most `level` is significant. `better`, `worse` and
+    `not_judged` are ids of tests, `problem` is why the first test in `not_judged` is there.
 
     `fresh` is the comparison of the fresh answers of a confirmation. `outcome` is that of the
-    condition `pairwise`, None without it, or if the judge is `advisory`, for this reason."""
+    condition `pairwise`, None without it, or for the reason `advisory` if the judge is advisory."""
 
     name: str
     wins: int
@@ -369,7 +369,7 @@ class PairwiseComparison:
     @property
     def finding(self) -> Literal["worse", "better", "nothing", "too few pairs"]:
         """What is shown about head's answers: `too few pairs` if no result could have shown a
-        difference. They are worse if the losses also exceed the wins by enough to matter."""
+        difference. `worse` also requires that losses exceed wins by a fifth of the pairs."""
         if self.p_worse <= self.level and self.losses - self.wins >= NET_LOSS * self.pairs:
             return "worse"
         if self.p_better <= self.level:
@@ -377,18 +377,18 @@ class PairwiseComparison:
         return "nothing" if 0.5 ** (self.wins + self.losses) <= self.level else "too few pairs"
 
     def needs_confirmation(self, *, is_part: bool) -> bool:
-        """Whether fresh answers are compared: head's are worse and must not be. A part of the tests
-        does not decide that, and needs them if head's are worse in more pairs than better."""
+        """Whether fresh answers are compared: head's answers are worse, and must not be. A part of
+        the tests (`is_part`) cannot decide that: it needs more losses than wins."""
         is_worse = self.finding == "worse" or (is_part and self.losses > self.wins)
         return self.outcome is not None and is_worse
 
 
 @dataclass(frozen=True)
 class Rise:
-    """How much higher a figure is on head than on base, over the `pairs` tests of which it is known
-    on both sides: `ratio` is head by base, `low` its lower bound (None where the ratio is not over
-    the limit). `exceeds` is whether the bound is over the limit, None if the ratio is and no result
-    of so few tests could show it."""
+    """How much higher a figure is on head than on base, over the `pairs` tests whose figure is
+    known on both sides: `ratio` is head by base, `low` its lower bound (None if the ratio is not
+    over the limit). `exceeds` is whether the bound is over the limit, None if the ratio is over it
+    and no result of so few tests could show that."""
 
     pairs: int
     ratio: float
@@ -398,9 +398,9 @@ class Rise:
 
 @dataclass(frozen=True)
 class Increase:
-    """The condition that a figure of a suite does not rise by more than `limit` (a share of base's,
-    0.2 is 20 %). `first` is by the samples of the run, `fresh` by those of the confirmation alone;
-    None where nothing is known. `reason` states what is unknown."""
+    """The condition that a figure of a suite does not rise by more than `limit` (a share of base's
+    figure, 0.2 is 20 %). `first` is by the samples of the run, `fresh` by the samples of the
+    confirmation alone; None if nothing is known. `reason` states what is unknown."""
 
     figure: Figure
     limit: float
@@ -410,8 +410,8 @@ class Increase:
     reason: str = ""
 
     def needs_confirmation(self, *, is_part: bool) -> bool:
-        """Whether both sides are sampled again: it is, or may be, shown that the figure rose. A
-        part of the tests does not decide that, and needs the samples if it rose by more in it."""
+        """Whether both sides are sampled again: the figure rose, or too few tests could show it. A
+        part of the tests (`is_part`) cannot decide that: the ratio must be over the limit in it."""
         if self.first is None:
             return False
         return self.first.exceeds is not False or (is_part and self.first.low is not None)
@@ -420,8 +420,8 @@ class Increase:
 @dataclass(frozen=True)
 class SuiteComparison:
     """One suite on both sides. `score` (0-1), `cost` (US dollars) and `duration` (milliseconds) are
-    paired differences per sample over the compared tests, None where too little is known. `drop` is
-    the smallest one that it finds, None without a base."""
+    paired differences per sample over the compared tests, None if too little is known. `drop` is
+    the smallest drop that the suite finds, None without a base."""
 
     run: RunSuite
     tests: tuple[TestComparison, ...]
@@ -444,7 +444,7 @@ class SuiteComparison:
 def describe_worse(
     tests: Sequence[TestComparison], gates: bool = True, regressions: bool = True
 ) -> list[str]:
-    """The numbers of tests that regressed and that failed a required gate, no test in two of them:
+    """The numbers of tests that regressed and that failed a required gate, each test in one number:
     `2 tests failed a required gate; 1 of them regressed`, or `3 tests regressed (1 of them failed a
     required gate)` and `1 more test failed a required gate`."""
     regressed = sum(test.is_regression for test in tests) if regressions else 0
@@ -453,22 +453,22 @@ def describe_worse(
     if 0 < both == regressed < len(failed):
         gates_failed = counted(len(failed), "test", "failed a required gate")
         return [f"{gates_failed}; {both} of them regressed"]
-    words = []
+    phrases = []
     if regressed:
         gate = f" ({both} of them failed a required gate)" if both else ""
         gate = " and failed a required gate" if both == regressed else gate
-        words.append(f"{counted(regressed, 'test', 'regressed')}{gate}")
+        phrases.append(f"{counted(regressed, 'test', 'regressed')}{gate}")
     if others := len(failed) - both:
-        noun = "more test" if words else "test"
-        words.append(counted(others, noun, "failed a required gate"))
-    return words
+        noun = "more test" if phrases else "test"
+        phrases.append(counted(others, noun, "failed a required gate"))
+    return phrases
 
 
 @dataclass(frozen=True)
 class Decision:
     """The outcome with every reason for it as a phrase; `exit_code` and `conclusion` (of the check
-    run) follow the policy. `waived` names what would have counted without a waiver: accepted
-    regressions, tests in quarantine."""
+    run) follow the policy. `waived` names what would count without a waiver: accepted regressions,
+    and tests in quarantine."""
 
     outcome: Outcome
     exit_code: int

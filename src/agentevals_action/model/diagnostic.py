@@ -56,7 +56,7 @@ def missing_program(location: Location, owner: str, path: Path, root: Path) -> D
     return Diagnostic(location, f"{owner} runs {shown}, which does not exist", advice)
 
 
-#: Roles of files that ask or grade, and of others that do if they are in the suite's folder.
+#: Roles of files that ask or grade, and roles of files that do if they are in the suite's folder.
 _OF_SUITE = frozenset(
     {"suite", "sidecar", "test file", "targets file", "prompt", "JSON schema", "judge script"}
     | {"evals of the skill", "fixture"}
@@ -73,16 +73,16 @@ class NamedFile:
     """A file that a suite names: `path` relative to the repository (POSIX), `role` in words
     (`prompt`, `judge script`, `test file`).
 
-    `importers` are the paths of the files that lead to one that a program imports, the program's
-    own file first."""
+    If a program imports the file, `importers` are the paths of the files that lead to it, the
+    program's own file first."""
 
     path: str
     role: str
     importers: tuple[str, ...] = ()
 
     def belongs_to(self, suite: str) -> bool:
-        """Whether it is known to be a part of the suite with this path, and of no agent. What an
-        agent consists of, or imports, the agent of another suite may use, too."""
+        """Whether the file is known to be a part of the suite with this path, and of no agent. A
+        file of an agent, or that it imports, may also be used by the agent of another suite."""
         folder = PurePosixPath(suite).parent
         is_inside = folder.name != "" and PurePosixPath(self.path).is_relative_to(folder)
         if self.importers:
@@ -93,8 +93,8 @@ class NamedFile:
 def files_of_program(
     own: Iterable[Path], role: str, words: Sequence[str], start: Path, folder: Folder
 ) -> tuple[NamedFile, ...]:
-    """The `own` files of a program (absolute), and those of the repository that it imports; its
-    command has these words and runs in `start`."""
+    """The `own` files of a program (absolute), and the files of the repository that it imports; its
+    command is `words`, and runs in `start`."""
     own = tuple(dict.fromkeys(own))
     return tuple(
         NamedFile(folder.relative(path), role, tuple(map(folder.relative, importers)))

@@ -1,4 +1,4 @@
-"""An evaluator, what it reads of a test, and how an entry of a file becomes one."""
+"""An evaluator, what it reads of a test, and how an entry of a file becomes an evaluator."""
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ Origin = Literal["test", "rubrics", "suite", "default"]
 #: The score that an evaluator with `required: true` must reach.
 REQUIRED_SCORE = 0.8
 
-#: Characters of a name of an evaluator that is made from type and value.
+#: Characters of the name of an evaluator that is generated from type and value.
 _GENERATED_NAME = 40
 
 
@@ -52,7 +52,7 @@ def _empty_if_none(value: Any) -> Any:
     return {} if value is None else value
 
 
-#: Data of the user's own.
+#: Data that the user defines.
 Data = Annotated[dict[str, Any], BeforeValidator(_empty_if_none)]
 
 
@@ -115,7 +115,7 @@ class Judges:
     """The targets that the program of a code judge may call.
 
     `default` is the name of the evaluator's judge, `names` are all targets of the suite. `ask`
-    sends messages to one of them; AttemptError if it does not answer. The test pays for the calls.
+    sends messages to a target; AttemptError if it does not answer. The test pays for the calls.
     """
 
     default: str
@@ -127,16 +127,16 @@ class Judges:
 class Case:
     """One answer, and the context in which it is scored.
 
-    `evaluators` are those of the test, `root` is the repository root of the tree under test,
-    `timeout` the test's limit in seconds. `program` returns the program of a judge for its words,
-    its folder in `root`, and variables that it sees besides its environment. `workspace` is the
-    folder in which the agent worked and `file_changes` the unified diff of its changes; both are
-    None without a workspace. `judges` returns the targets that a program may call for an evaluator;
-    AttemptError of kind `configuration` if there is no judge. `judge_path` returns the path from
-    which a judge runs for a path in `root`. `judge_key` identifies the way of judging of an
-    evaluator that asks a judge. `notice` receives a sentence for the reader of the report. `rival`
-    is the same test with base's answer, where head's is compared with it.
-    `why_advisory` returns why a judge decides nothing, empty for one that decides."""
+    `evaluators` are the evaluators of the test, `root` is the repository root of the tree under
+    test, `timeout` the test's limit in seconds. `program` returns the program of a judge for its
+    words, its folder in `root`, and variables that it sees besides its environment. `workspace` is
+    the folder in which the agent worked and `file_changes` the unified diff of its changes; both
+    are None without a workspace. `judges` returns the targets that a program may call for an
+    evaluator; AttemptError of kind `configuration` if there is no judge. `judge_path` returns the
+    path from which a judge runs for a path in `root`. `judge_key` identifies the way of judging of
+    an evaluator that asks a judge. `notice` receives a sentence for the reader of the report.
+    `rival` is the case of base's answer, if head's answer is compared with it. `why_advisory`
+    returns why a judge decides nothing, empty for a judge that decides."""
 
     test: Task
     evaluators: Sequence["Evaluator"]
@@ -167,11 +167,11 @@ class Evaluator(FileModel):
     Each type is a subclass, which adds its own fields and implements `evaluate`. In its name, `-`
     and `_` are equal. `deterministic` types give the same score for the same answer. With
     `asks_judge`, the field `target` names a judge; with `runs_programs`, it runs a program of the
-    repository. With `passes_fields`, unknown fields are part of `config`. One that `compares` gives
-    no score to an answer: it compares head's with base's.
+    repository. With `passes_fields`, unknown fields are part of `config`. An evaluator that
+    `compares` gives no score to an answer: it compares head's answer with base's.
 
-    `location` is that of its entry, `target_locations` those of its judges' names. `files` are
-    those that it names."""
+    `location` is where its entry is, `target_locations` are where its judges' names are. `files`
+    are the files that it names."""
 
     noun = "evaluator"
 
@@ -234,7 +234,7 @@ class Evaluator(FileModel):
 
     @property
     def gate_threshold(self) -> float | None:
-        """The score (0-1) that it must reach as a gate, None when it is none."""
+        """The score (0-1) that it must reach as a gate, None if it is no gate."""
         if self.required is None or self.required is False:
             return None
         if self.required is True:
@@ -310,8 +310,8 @@ class Evaluator(FileModel):
         return ()
 
     def gates(self, place: Location | None = None) -> Iterator[Gate]:
-        """Its own gate, when it is one, and those inside it; annotations go to `place`, or to the
-        entry of each."""
+        """Its own gate, if it is a gate, and the gates inside it; annotations go to `place`, or to
+        the entry of each gate."""
         if self.gate_threshold is not None:
             yield Gate(self.name, place or self.location)
         for inner, location in self.inner_gates():
@@ -328,11 +328,11 @@ class Evaluator(FileModel):
 def evaluators_by_path(evaluators: Iterable[Evaluator], above: str = "") -> dict[str, Evaluator]:
     """Evaluators and all inside them by their paths in results (`composite/child`), in suite
     order."""
-    found: dict[str, Evaluator] = {}
+    by_path: dict[str, Evaluator] = {}
     for evaluator in evaluators:
         path = f"{above}{evaluator.name}"
-        found |= {path: evaluator, **evaluators_by_path(evaluator.children(), f"{path}/")}
-    return found
+        by_path |= {path: evaluator, **evaluators_by_path(evaluator.children(), f"{path}/")}
+    return by_path
 
 
 def gate_path(name: str, inner: str) -> str:
@@ -341,13 +341,13 @@ def gate_path(name: str, inner: str) -> str:
 
 
 def with_own_names(evaluators: Iterable[Evaluator]) -> tuple[Evaluator, ...]:
-    """Evaluators with a name each, made from type and value when missing; one that is taken gets a
-    number."""
+    """Evaluators with a name each, generated from type and value if missing; a name that is taken
+    gets a number."""
     named: dict[str, Evaluator] = {}
     for evaluator in evaluators:
         label = " ".join(evaluator.label().split())
-        made = f"{evaluator.type}-{label}" if label else evaluator.type
-        name = wanted = evaluator.name or made[:_GENERATED_NAME].rstrip()
+        generated = f"{evaluator.type}-{label}" if label else evaluator.type
+        name = wanted = evaluator.name or generated[:_GENERATED_NAME].rstrip()
         number = 1
         while name in named:
             number += 1
@@ -367,16 +367,16 @@ def _choose_type(data: Any, info: ValidationInfo) -> type[Evaluator]:
     types, key = Evaluator.types, Registry.key(data.get("type"))
     if key in types:
         return types[key]
-    known = join_choices(sorted(types))
+    names = join_choices(sorted(types))
     if "type" not in data:
         named = next((types[name].type for name in data if name in types), None)
         if named is None:
             check_fields(Evaluator, data, info)
-        advice = f"write `type: {named}`" if named else f"write one of {known}"
+        advice = f"write `type: {named}`" if named else f"write one of {names}"
         raise ValueError(f"it has no `type`; {advice}")
     if not key:
-        raise errors_at({("type",): expected(f"one of {known}")})
-    problem, advice = "is unknown", did_you_mean(key, types.all_spellings, f"write one of {known}")
+        raise errors_at({("type",): expected(f"one of {names}")})
+    problem, advice = "is unknown", did_you_mean(key, types.all_spellings, f"write one of {names}")
     if positive := types.get(key.removeprefix("not_")):
         problem = "of AgentV is not supported"
         advice = f"write `type: {positive.type}` with `negate: true`"

@@ -15,7 +15,7 @@ _SHOWN = 12
 
 
 class Payload(BaseModel):
-    """The fields that are read of an event's payload; the others are ignored."""
+    """The fields that are read of an event's payload; other fields are ignored."""
 
     model_config = ConfigDict(frozen=True, strict=True, defer_build=True, validate_by_name=True)
 
@@ -39,8 +39,8 @@ class PullRequest(Payload):
 
     @property
     def is_fork(self) -> bool:
-        """Whether the head's repository is another one, or gone; the flag `fork` of a repository
-        does not state this."""
+        """Whether the head's repository is not the base's, or is gone; the flag `fork` of a
+        repository does not state this."""
         return self.head_repository is None or self.head_repository != self.base_repository
 
     @classmethod
@@ -79,8 +79,8 @@ class Job:
     are the commits that the workspace's HEAD may be, apart from a merge commit of the pull request.
     `without_secrets` is the reason why the job has no secrets, else empty. `is_default_branch`
     marks a run of the default branch, as a schedule is: later runs are compared with its results.
-    `merge_sha` is GitHub's merge commit of a run that a maintainer
-    requests, on which the workspace is put; None for other runs."""
+    `merge_sha` is GitHub's merge commit of a run that a maintainer requests, which the workspace
+    checks out; None for other runs."""
 
     event: str
     select: Literal["changed", "all"]

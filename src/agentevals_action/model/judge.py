@@ -1,5 +1,5 @@
-"""Judges that are measured: labels that people give to answers, what a calibration found, and which
-judges decide: those whose calibration reaches a floor. Pure."""
+"""Judges that are measured: labels that people give to answers, the results of a calibration, and
+the rule by which judges decide: their calibration reaches a floor. Pure."""
 
 import math
 import re
@@ -45,10 +45,10 @@ def is_label_file(path: str) -> bool:
 class Label(FileModel):
     """A person's verdict on one answer to a test: an entry of a label file.
 
-    The answer is its text, or the `digest` of one in results (`judges.labels.answer_digest`). With
-    `other`, a second text, `pass` says that `answer` is the better one. `question` is that of the
-    question (`judges.labels.question_digest`). One that is read has its `suite`, its `digest`, and
-    the path of its judge in results (`evaluator`)."""
+    The answer is a text (`answer`), or the `digest` of an answer in results
+    (`judges.labels.answer_digest`). With `other`, a second text, `pass` means that `answer` is
+    better. `question` is the digest of the question (`judges.labels.question_digest`). A label that
+    was read has its `suite`, its `digest`, and the path of its judge in results (`evaluator`)."""
 
     noun = "label"
 
@@ -83,7 +83,7 @@ class Label(FileModel):
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:
-        """What it is about: suite, test, answer, judge, criterion."""
+        """What the label is about: suite, test, answer, judge, criterion."""
         return self.suite, self.test, self.digest, self.evaluator, self.criterion
 
     @property
@@ -94,8 +94,8 @@ class Label(FileModel):
 
 @dataclass(frozen=True)
 class Labels:
-    """The `valid` labels of people beside suites, in the order of their files, the errors of the
-    others, and warnings about those of models or of an earlier question."""
+    """The `valid` labels of people beside suites, in the order of their files, the errors of other
+    labels, and warnings about labels of models or of an earlier question."""
 
     valid: tuple[Label, ...] = ()
     errors: tuple[Diagnostic, ...] = ()
@@ -103,20 +103,20 @@ class Labels:
 
     @cached_property
     def _by_key(self) -> Mapping[tuple[str, ...], Sequence[Label]]:
-        found: dict[tuple[str, ...], list[Label]] = {}
+        by_key: dict[tuple[str, ...], list[Label]] = {}
         for label in self.valid:
-            found.setdefault(label.key, []).append(label)
-        return found
+            by_key.setdefault(label.key, []).append(label)
+        return by_key
 
     @property
     def counted(self) -> tuple[Label, ...]:
         """One label for each answer that people agree about."""
-        return tuple(own[0] for own in self._by_key.values() if not _differ(own))
+        return tuple(labels[0] for labels in self._by_key.values() if not _differ(labels))
 
     @property
     def conflicts(self) -> tuple[Sequence[Label], ...]:
-        """The labels of each answer that some let pass and others fail: none of them counts."""
-        return tuple(own for own in self._by_key.values() if _differ(own))
+        """The labels of each answer that some people pass and others fail: they do not count."""
+        return tuple(labels for labels in self._by_key.values() if _differ(labels))
 
 
 def _differ(labels: Sequence[Label]) -> bool:
@@ -131,12 +131,12 @@ class Estimate(FileModel):
 
 
 class Agreement(FileModel):
-    """How a judge agrees with people. `passes` and `fails` are the labels of people of which the
-    judge's verdict is known, `tests` the number of tests that they are about. `agreement` is the
+    """How a judge agrees with people. `passes` and `fails` are the numbers of labels with a known
+    verdict of the judge, `tests` is the number of tests that they are about. `agreement` is the
     share of equal verdicts, `sensitivity` the share of people's passes that the judge passes,
-    `specificity` that of their fails that it fails, `kappa` Cohen's: the agreement beyond chance.
-    What labels of one class alone cannot show is None. `kappa_interval` is the two-sided 95 % one,
-    for readers."""
+    `specificity` the share of people's fails that the judge fails, `kappa` Cohen's: the agreement
+    beyond chance. What labels of one class alone cannot show is None. `kappa_interval` is the
+    two-sided 95 % interval, for readers."""
 
     noun = "agreement"
 
@@ -151,12 +151,12 @@ class Agreement(FileModel):
 
 
 class JudgeCalibration(Agreement):
-    """How one judge agrees with people, and about each of the `criteria` of a rubric that has
-    labels. It holds for the `models` that the replies named. `type`, `evaluators` (their names) and
-    `target` are for readers. `unstable` is the share of answers about which the judge disagrees
-    with itself, None if it was asked once. `length` is the share of a pairwise judge's right
-    verdicts that stay right with filler behind the worse answer, None of another judge, or without
-    a right verdict."""
+    """How one judge agrees with people, also about each of the `criteria` of a rubric that has
+    labels. The calibration holds for the `models` that the replies named. `type`, `evaluators`
+    (their names) and `target` are for readers. `unstable` is the share of answers about which the
+    judge disagrees with itself, None if it was asked once. `length` is the share of a pairwise
+    judge's right verdicts that stay right with filler behind the worse answer, None for another
+    judge, or without a right verdict."""
 
     noun = "judge"
 
@@ -171,8 +171,7 @@ class JudgeCalibration(Agreement):
 
 class Calibration(FileModel):
     """The content of `calibration.json`: what `judge calibrate` measured on a day (UTC), asking
-    each judge `samples` times about each labelled answer. `judges` are by the keys of their ways of
-    judging."""
+    each judge `samples` times about each labelled answer. `judges` are by `JudgeKey`."""
 
     noun = "calibration"
 
@@ -182,9 +181,9 @@ class Calibration(FileModel):
     judges: Mapping[JudgeKey, JudgeCalibration]
 
 
-#: What follows after `label`, of a metric over the labels of one class.
+#: What follows after `label` in the advice, for a metric over the labels of one class.
 _CLASSES = {"sensitivity": "passing ", "specificity": "failing "}
-#: Labels up to which it is computed how many more a floor needs.
+#: Labels up to which the number of missing labels is computed.
 _MOST_LABELS = 1_000
 #: The probability that a one-sided 95 % bound does not hold.
 _ERROR = 0.05
@@ -212,7 +211,7 @@ def read_floor(text: str) -> Floor:
     """The condition in a text such as `specificity:0.7`. ValueError with what to write."""
     metrics: tuple[Metric, ...] = get_args(Metric)
     name, _, number = text.partition(":")
-    metric = next((known for known in metrics if known == name.strip()), None)
+    metric = next((metric for metric in metrics if metric == name.strip()), None)
     least = float(number) if re.fullmatch(r"\s*(0|0?\.[0-9]{1,9})\s*", number) else 0.0
     if metric is None or not least:
         raise ValueError(
@@ -222,17 +221,17 @@ def read_floor(text: str) -> Floor:
     return Floor(metric, least)
 
 
-#: What a judge of pairs needs to decide, beside the floor: it is right more often than not.
+#: What a judge of pairs needs to decide, besides the floor: it is right more often than not.
 _OF_PAIRS = Floor("agreement", 0.5)
-#: The share of its right verdicts that filler may turn, at most, with a confidence of 95 %.
+#: The share of a pairwise judge's right verdicts that filler may turn, at most (95 % confidence).
 _MOST_TURNED = 0.2
 
 
 @dataclass(frozen=True)
 class JudgeRule:
-    """Which judges decide: without a `floor` all, else those whose `calibration` reaches each of
-    its conditions. `problem` states why there is no calibration. With `pairs`, judges of pairs
-    decide, and have conditions of their own."""
+    """Which judges decide: without a `floor` all judges, else judges whose `calibration` reaches
+    each condition of the floor. `problem` states why there is no calibration. With `pairs`, judges
+    of pairs can block, and have conditions of their own."""
 
     floor: tuple[Floor, ...] = ()
     calibration: Calibration | None = None
@@ -240,41 +239,44 @@ class JudgeRule:
     pairs: bool = False
 
     def why_advisory(self, judge: JudgeRecord) -> str:
-        """Why results of a judge decide nothing, and what to do; empty if they decide. One that
-        could not be asked named no model: its calibration holds as far as it is known."""
+        """Why results of a judge decide nothing, and what to do; empty if they decide. A judge that
+        could not be asked names no model, so that its models are not compared."""
         return self._why_under(judge, self.floor)
 
     def why_pairs_advisory(self, judge: JudgeRecord) -> str:
-        """The same of a judge of pairs."""
+        """Why results of a judge of pairs decide nothing, and what to do; empty if they decide."""
         floor = (*self.floor, _OF_PAIRS) if self.pairs else self.floor
         if why := self._why_under(judge, floor):
             return why
-        found = self.calibration.judges[judge.key] if self.pairs and self.calibration else None
-        return _why_turned(found) if found else ""
+        if not self.pairs or self.calibration is None:
+            return ""
+        return _why_turned(self.calibration.judges[judge.key])
 
     def _why_under(self, judge: JudgeRecord, floor: Sequence[Floor]) -> str:
         if not floor:
             return ""
         if self.calibration is None:
             return self.problem or f"there is no `{CALIBRATION_FILE}`; {CALIBRATION_ADVICE}"
-        found = self.calibration.judges.get(judge.key)
-        if found is None:
+        measured = self.calibration.judges.get(judge.key)
+        if measured is None:
             problem = "it is not calibrated with its present prompt, parameters and target"
             return f"{problem}; run {_CALIBRATE}"
-        if others := [model for model in judge.models if model not in found.models]:
-            now, then = (joined([_name(model) for model in own]) for own in (others, found.models))
-            return f"{now} judged, and {then} was calibrated; run {_CALIBRATE}"
-        return next(filter(None, (_why_under(found, each) for each in floor)), "")
+        if others := [model for model in judge.models if model not in measured.models]:
+            judging, known = (joined([*map(_name, names)]) for names in (others, measured.models))
+            return f"{judging} judged, and {known} was calibrated; run {_CALIBRATE}"
+        return next(
+            filter(None, (_why_not_reached(measured, condition) for condition in floor)), ""
+        )
 
     def stand_again(self, result: EvaluatorResult) -> EvaluatorResult | None:
-        """A stored result by this rule. None for a composite in which other children decide now:
-        its rule for their scores is not stored."""
+        """A stored result, advisory or not by this rule. None for a composite in which other
+        children decide now: its rule for the children's scores is not stored."""
         if result.judge:
             return replace(result, advisory=self.why_advisory(result.judge))
         children = tuple(
-            now
+            inner
             for child in result.evaluator_results
-            if (now := self.stand_again(child)) and bool(now.advisory) == bool(child.advisory)
+            if (inner := self.stand_again(child)) and bool(inner.advisory) == bool(child.advisory)
         )
         if len(children) < len(result.evaluator_results):
             return None
@@ -283,30 +285,29 @@ class JudgeRule:
         return replace(result, evaluator_results=children, advisory=reason)
 
 
-#: Without a floor.
+#: The rule without a floor.
 ALL_DECIDE = JudgeRule()
 
 
-def _why_turned(found: JudgeCalibration) -> str:
+def _why_turned(measured: JudgeCalibration) -> str:
     """Why filler may turn too many verdicts of a judge of pairs, and what to do; empty if not."""
-    if found.length is None:
+    if measured.length is None:
         return f"it is not known whether filler turns its verdicts; run {_CALIBRATE}"
-    if found.length.low >= 1 - _MOST_TURNED:
+    if measured.length.low >= 1 - _MOST_TURNED:
         return ""
-    turned = f"up to {math.ceil(100 - 100 * found.length.low)}% of its verdicts (95 %)"
+    turned = f"up to {math.ceil(100 - 100 * measured.length.low)}% of its verdicts (95 %)"
     advice = "label more pairs, or correct its prompt"
     return f"filler turns {turned}, over the limit of {percent(_MOST_TURNED)}; {advice}"
 
 
-def _why_under(found: JudgeCalibration, condition: Floor) -> str:
+def _why_not_reached(measured: JudgeCalibration, condition: Floor) -> str:
     """Why a judge does not reach a condition, and what to do; empty if it does."""
     metric, least = condition.metric, condition.least
-    estimate: Estimate | None = getattr(found, metric)
-    of_pairs = found.type == "pairwise"
+    estimate: Estimate | None = getattr(measured, metric)
+    of_pairs = measured.type == "pairwise"
     noun, how = ("pair", "in `*.labels.yaml`") if of_pairs else ("answer", f"with {_LABEL}")
-    things = f"{noun}s"
     if estimate is None:
-        label = f"label {_CLASSES.get(metric, '')}{things} {how}"
+        label = f"label {_CLASSES.get(metric, '')}{noun}s {how}"
         return f"its {metric} is not known from so few labels; {label}"
     if estimate.low >= least:
         return ""
@@ -314,8 +315,8 @@ def _why_under(found: JudgeCalibration, condition: Floor) -> str:
     problem = f"its {metric} is at least {low:.2f} (95 %), under the floor of {least:g}"
     if estimate.value <= least:
         return f"{problem}; correct its prompt by its mistakes, which {_CALIBRATE} shows"
-    labels = {"sensitivity": found.passes, "specificity": found.fails}
-    more = more_labels(estimate.value, labels.get(metric, found.passes + found.fails), least)
+    labels = {"sensitivity": measured.passes, "specificity": measured.fails}
+    more = more_labels(estimate.value, labels.get(metric, measured.passes + measured.fails), least)
     kind = f"more {_CLASSES.get(metric, '')}{noun}"
     is_known = more is not None and metric != "kappa"
     number = counted(max(more or 0, 1), kind) if is_known else f"{kind}s"
@@ -323,8 +324,8 @@ def _why_under(found: JudgeCalibration, condition: Floor) -> str:
 
 
 def more_labels(share: float, labels: int, least: float) -> int | None:
-    """How many more labels that all agree with the judge bring the bound of Clopper and Pearson
-    (one-sided, 95 %) of a `share` to `least`; None if these are very many."""
+    """The number of further labels, if all agree with the judge, that raise the bound of Clopper
+    and Pearson (one-sided, 95 %) of a `share` of `labels` to `least`; None if it is very large."""
     wrong = round((1 - share) * labels)
     for total in range(labels, _MOST_LABELS):
         # The bound is the rate at which so few mistakes have a probability of 5 %.

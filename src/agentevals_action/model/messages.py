@@ -1,5 +1,5 @@
-"""Messages as a suite has them, and their wire forms: the specification's and AgentV's; and
-their pictures."""
+"""Messages as a suite has them, their wire forms (of the specification and of AgentV), and their
+pictures."""
 
 import base64
 import binascii
@@ -226,7 +226,7 @@ def decode_arguments(arguments: Any) -> Any:
 
 
 def _read_call(value: Any, info: ValidationInfo) -> Any:
-    """A call of a file or a reply; one of a stored trace, which has no context, as it is."""
+    """A call of a file or a reply; a call of a stored trace, which has no context, as it is."""
     if info.context is None:
         return value
     return ToolCallEntry.model_validate(value, context=info.context, extra="ignore").call()
@@ -273,7 +273,7 @@ class Message:
         if not isinstance(value, Mapping):
             raise expected("a message, as `{role: user, content: …}`")
         read = {
-            name: item for name, item in check_fields(cls, value, info).items() if item is not None
+            name: part for name, part in check_fields(cls, value, info).items() if part is not None
         }
         if _is_of_file(info) and not read.keys() & {"content", "tool_calls"}:
             raise ValueError("this message has no `content`; write a text or a list of blocks")
@@ -281,7 +281,7 @@ class Message:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """The blocks; a string is one of text."""
+        """The blocks; a string is one block of text."""
         return (Block("text", self.content),) if isinstance(self.content, str) else self.content
 
 
@@ -409,7 +409,7 @@ def wire_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     return [wire_message(message) for message in messages]
 
 
-#: Maximum size of a picture in bytes; vendors refuse larger ones.
+#: Maximum size of a picture in bytes; vendors refuse larger pictures.
 MAX_PICTURE = 20 * 1024 * 1024
 
 
@@ -427,8 +427,8 @@ class Picture:
 
 
 def picture(block: Block) -> Picture:
-    """An image block's picture; ValueError if it is not one or over 20 MB. Vendors refuse a type
-    that is not that of the bytes, so the bytes decide, not the `data:` URI."""
+    """An image block's picture; ValueError if it is no picture, or over 20 MB. Vendors refuse a
+    type that the bytes do not have, so the bytes decide, not the `data:` URI."""
     name, data = f"the picture {block.value}", block.data
     if block.path is None:
         name = "an image block's picture"
@@ -439,6 +439,6 @@ def picture(block: Block) -> Picture:
             raise ValueError(f"{name} is neither a file nor base64 ({error})") from None
     if len(data) > MAX_PICTURE:
         raise ValueError(f"{name} is over 20 MB")
-    if (found := image_type(data)) is None:
+    if (media_type := image_type(data)) is None:
         raise ValueError(f"{name} is not a PNG, JPEG, GIF or WebP")
-    return Picture(found, base64.b64encode(data).decode())
+    return Picture(media_type, base64.b64encode(data).decode())

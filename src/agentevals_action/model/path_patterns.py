@@ -33,7 +33,7 @@ def _compiled(pattern: str) -> glob.WcMatcher[str]:
 
 
 def check_glob(pattern: str) -> str:
-    """A glob, after `!` or not; ValueError if its braces have too many alternatives."""
+    """A glob, with or without `!`; ValueError if its braces have too many alternatives."""
     try:
         _compiled(pattern.removeprefix("!").removeprefix("./"))
     except PatternLimitException:
@@ -56,7 +56,7 @@ def selected(path: str, patterns: Sequence[str]) -> bool:
 
 
 def selected_name(name: str, patterns: Sequence[str]) -> bool:
-    """The same for the id of a test, in which `*` crosses every sign."""
+    """As `selected`, for the id of a test, in which `*` matches every character."""
     chosen = False
     for pattern in patterns:
         bare = pattern.removeprefix("!")
@@ -65,16 +65,16 @@ def selected_name(name: str, patterns: Sequence[str]) -> bool:
     return chosen
 
 
-#: The signs with a meaning in a glob, and `<`, which begins a comment in Markdown.
+#: The characters with a meaning in a glob, and `<`, which begins a comment in Markdown.
 _MEANS = re.compile(r"[*?\[{\\<]|^!")
 
 
 def literal(name: str) -> str:
-    """A glob for a path or the id of a test, with `?` for a sign that means something in globs."""
+    """A glob for a path or the id of a test, with `?` for a character with a meaning in globs."""
     return _MEANS.sub("?", name)
 
 
-#: What no glob of a rule contains; `?` stands for such a sign in a name.
+#: What no glob of a rule contains; `?` stands for such a character in a name.
 _NO_GLOB = re.compile(r"[\s\"'`<>=|;:\\]|^[-!~#]|(^|/)\.\.(/|$)")
 #: Where the fixed beginning of a glob ends.
 _WILD = re.compile(r"[*?{\[]")
@@ -100,8 +100,8 @@ class WatchRule:
         return self.suites is None or any(matches(path, self.suites) for path in self._paths(suite))
 
     def covers(self, path: str) -> bool:
-        """Whether the rule is about a file, or a submodule, which is one path for git. With a slash
-        at its end, it is one in whose folder there may be such a file."""
+        """Whether the rule is about a file, or about a submodule, which is one path for git. With a
+        slash at its end, the path is a folder: whether the rule may be about a file in it."""
         if path.endswith("/") and not self.excludes:
             start = _WILD.split(self.files)[0]
             return any(
@@ -143,10 +143,10 @@ def rule_for(rules: Sequence[WatchRule], path: str, suite: str) -> WatchRule | N
 
 
 def names_files(rules: Sequence[WatchRule]) -> bool:
-    """Whether rules name the agent's files; those that only exclude name all but these."""
+    """Whether rules name the agent's files; rules that only exclude files do not."""
     return any(not rule.excludes for rule in rules)
 
 
 def useful(rules: Sequence[WatchRule], paths: Collection[str]) -> tuple[WatchRule, ...]:
-    """The rules without those that match none of the paths: these name nothing."""
+    """The rules that match at least one of the paths."""
     return tuple(rule for rule in rules if any(map(rule.covers, paths)))

@@ -52,7 +52,7 @@ class Quarantine(FileModel):
     (that day included, UTC).
 
     `tests` are globs over test ids, `suites` globs over suite paths (empty: every suite); in both
-    `!glob` takes out again and the last that matches decides. `owner` answers for it."""
+    `!glob` excludes, and the last glob that matches decides. `owner` is responsible for it."""
 
     noun = "quarantine"
 
@@ -74,10 +74,10 @@ class Quarantine(FileModel):
 @dataclass(frozen=True)
 class Quarantines:
     """The entries that hold today: `head` of the tree under test, `base` of the base's tree. With
-    both, a test is in quarantine when each side covers it, so that no change puts its own test
-    there; `base` None means that head's alone decide.
+    both, a test is in quarantine if entries of both sides cover it, so that no change puts its own
+    test in quarantine; if `base` is None, head's entries alone decide.
 
-    `errors` are of head's file, expired entries included; `warnings` of either."""
+    `errors` are about head's file, expired entries included; `warnings` about both files."""
 
     head: tuple[Quarantine, ...] = ()
     base: tuple[Quarantine, ...] | None = None
@@ -88,7 +88,7 @@ class Quarantines:
 @dataclass(frozen=True)
 class Acceptance:
     """The acceptance of the regressions of the current head: the login of the user who put `label`
-    on the pull request. With a `problem`, a sentence, the label is there and accepts nothing."""
+    on the pull request. With a `problem`, a sentence, the label exists and accepts nothing."""
 
     by: str
     label: str

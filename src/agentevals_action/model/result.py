@@ -38,7 +38,7 @@ class Record(BaseModel):
 
 #: The kind of the error of a required test that skipped itself.
 SKIPPED = "skipped"
-#: The kind of the error of a test that only judges score which decide nothing.
+#: The kind of the error of a test that only advisory judges score.
 ADVISORY = "advisory"
 
 #: The states of tests (`TestResult.state`) as they follow a number, in the order of reports.
@@ -60,7 +60,7 @@ class ErrorInfo:
 
     @property
     def is_advisory(self) -> bool:
-        """Whether it means that no evaluator decides, and nothing went wrong."""
+        """Whether the error means that no evaluator decides, and nothing went wrong."""
         return self.kind == ADVISORY
 
 
@@ -103,23 +103,23 @@ class EvaluatorResult:
 
 
 def by_path(results: Sequence[EvaluatorResult], above: str = "") -> dict[str, EvaluatorResult]:
-    """The results of evaluators, those inside others too (`composite/child`)."""
-    found: dict[str, EvaluatorResult] = {}
+    """The results of evaluators by path, also of evaluators inside others (`composite/child`)."""
+    results_by_path: dict[str, EvaluatorResult] = {}
     for result in results:
-        found[f"{above}{result.name}"] = result
-        found |= by_path(result.evaluator_results, f"{above}{result.name}/")
-    return found
+        results_by_path[f"{above}{result.name}"] = result
+        results_by_path |= by_path(result.evaluator_results, f"{above}{result.name}/")
+    return results_by_path
 
 
 def preferred_sides(result: EvaluatorResult) -> frozenset[int]:
     """What a pairwise evaluator prefers in its two orders: 1 head's answer, -1 base's, 0 neither.
-    Several are a flip: the judge judges the place of an answer."""
+    Several values are a flip: the judge judges the place of an answer."""
     scores = (order.score for order in result.evaluator_results)
     return frozenset((score > 0.5) - (score < 0.5) for score in scores if score is not None)
 
 
 def passed_by_name(results: Sequence[EvaluatorResult]) -> dict[str, bool | None]:
-    """Whether evaluators passed, those inside others too."""
+    """Whether evaluators passed, by path, also evaluators inside others."""
     return {path: result.passed for path, result in by_path(results).items() if not result.advisory}
 
 
@@ -193,23 +193,23 @@ class SampleResult:
 
     @property
     def is_advisory(self) -> bool:
-        """Whether no evaluator decides about it."""
+        """Whether no evaluator decides about the sample."""
         return self.error is not None and self.error.is_advisory
 
     @property
     def advisory(self) -> frozenset[str]:
-        """The names of its evaluators that decide nothing, those inside others too."""
+        """The paths of its evaluators that decide nothing, also of evaluators inside others."""
         results = by_path(self.evaluator_results)
         return frozenset(name for name, result in results.items() if result.advisory)
 
     @property
     def is_judged(self) -> bool:
-        """Whether a model judged it, as far as the results of its evaluators are stored."""
+        """Whether a model judged the sample, as far as the results of its evaluators are stored."""
         return any(result.judge for result in by_path(self.evaluator_results).values())
 
 
 def shown_sample(samples: Sequence[SampleResult], verdict: Verdict | None) -> SampleResult:
-    """The sample that a verdict is shown by: the first that has it, else the first."""
+    """The sample that shows a verdict: the first sample with the verdict, else the first."""
     return next((sample for sample in samples if sample.verdict == verdict), samples[0])
 
 
@@ -274,12 +274,12 @@ class TestResult:
 
     @property
     def is_advisory(self) -> bool:
-        """Whether no evaluator decides about it: it is not scored, and this is no error."""
+        """Whether no evaluator decides about the test: it is not scored, and this is no error."""
         return self.verdict is None and self.error is not None and self.error.is_advisory
 
     @property
     def state(self) -> str:
-        """Its verdict in a word; `advisory`, or `error`, if it has none."""
+        """The verdict in a word; `advisory`, or `error`, without a verdict."""
         return self.verdict or (ADVISORY if self.is_advisory else "error")
 
     @property
@@ -289,8 +289,8 @@ class TestResult:
 
     @property
     def main_samples(self) -> tuple[SampleResult, ...]:
-        """The samples of the run itself, without those of a confirmation: these depend on the
-        result of the first ones and would bias a mean."""
+        """The samples of the run itself, without samples of a confirmation, which depend on
+        the result of the first samples and would bias a mean."""
         return tuple(sample for sample in self.samples if sample.role == "main")
 
     @property
@@ -300,7 +300,7 @@ class TestResult:
 
 
 def as_declared(results: Iterable[TestResult]) -> Sequence[TestResult]:
-    """The results without those of variants; all if a variant ran alone."""
+    """The results without results of variants; all results if a variant ran alone."""
     every = tuple(results)
     return tuple(result for result in every if not result.variant) or every
 
@@ -361,12 +361,12 @@ class SuiteSummary:
 
 @dataclass(frozen=True)
 class Score:
-    """The score of an evaluator type: `value` 0-1; `gates_failed` names gates inside it (`safe`),
-    without its own name (empty for itself); `children` are the results of a composite, `error` the
-    error of one of them: then `value` is None unless it is known without it. `is_unknown`: the
-    trace lacks the data, a miss that `negate` does not turn into a pass. `models` are the names of
-    the models that judged, `advisory` is the reason why no child decides. ValueError without a
-    value and an error."""
+    """The score of an evaluator type: `value` is 0-1; `gates_failed` names gates inside it
+    (`safe`), without its own name (empty for itself); `children` are the results of a composite,
+    `error` is the error of a child: then `value` is None unless it is known without the child.
+    `is_unknown`: the trace lacks the data, a miss that `negate` does not turn into a pass. `models`
+    are the names of the models that judged, `advisory` is the reason why no child decides.
+    ValueError without a value and an error."""
 
     value: float | None
     hits: tuple[str, ...] = ()

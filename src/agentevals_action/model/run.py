@@ -45,7 +45,7 @@ class Policy:
     `neutral` if a change that affects no suite makes the check neutral. At most `confirm` fresh
     samples are taken of a suspect, `alpha` (0–1) is the probability of a false regression for the
     whole run. With `asks_person`, a person can repeat the run with keys: the check run of an
-    inconclusive one asks for that and blocks as before. A judge under the `judge_floor` is
+    inconclusive run asks for that, and blocks. A judge under the `judge_floor` is
     advisory."""
 
     fail_on: frozenset[str]
@@ -63,7 +63,7 @@ class Policy:
 
     @property
     def limits(self) -> Mapping[Figure, float]:
-        """By how much each figure of a suite may rise, as a share of base's."""
+        """By how much each figure of a suite may rise, as a share of base's figure."""
         limits: dict[Figure, float | None] = {
             "cost": self.max_cost_increase,
             "latency": self.max_latency_increase,
@@ -78,7 +78,7 @@ class Policy:
         return self.alpha / max(conditions, 1)
 
     def different_inputs(self, other: "Policy") -> list[str]:
-        """The inputs of which another policy has another value."""
+        """The inputs that have another value in another policy."""
         names = [field.name for field in fields(self) if field.name != "asks_person"]
         different = [name for name in names if getattr(self, name) != getattr(other, name)]
         return [name.replace("_", "-") for name in different]
@@ -119,7 +119,7 @@ class Edit:
     """One edit. `name` is the path of names of an evaluator, the name of a target or of a runner,
     or the id of a test whose reference changed. `action` is `changed`, `added` or `removed`.
     `location` is on head, or on base for what was removed. `tests` are the ids of all tests with
-    this edit, none of a runner."""
+    this edit; empty for a runner."""
 
     kind: EditKind
     name: str
@@ -140,8 +140,8 @@ class SuiteEdits:
 
 @dataclass(frozen=True)
 class RunVariant:
-    """A variant that runs, or whose results are stored ones: `tests` are the ids of the tests that
-    it has, `stored` those of them whose results are of an earlier run."""
+    """A variant that runs, or whose results are stored: `tests` are the ids of its tests, `stored`
+    the ids among them of tests whose results are from an earlier run."""
 
     variant: Variant
     tests: tuple[str, ...]
@@ -150,12 +150,12 @@ class RunVariant:
 
 @dataclass(frozen=True)
 class RunSuite:
-    """A suite of head that runs. `tests` are the ids of all its tests, also of those that other
-    shards run; of the suite of a `runner` (by its name), those that it reported. `base` is what is
-    known of it on base. `question_files` are the changed files that are part of the question of a
-    test, by its id, `suite_question_files` those that are part of all questions. `variants` are its
-    other arms; with a `variant`, the tests ran in this arm alone. The tests in `steady` (their ids)
-    give the same result each time, those in `comparing` have pairwise evaluators."""
+    """A suite of head that runs. `tests` are the ids of all its tests, also of tests that other
+    shards run; for the suite of a `runner` (its name), of the tests that it reported. `base` is
+    what is known of the suite on base. `question_files` are the changed files in the question of a
+    test, by its id, `suite_question_files` the changed files in all questions. `variants` are its
+    other arms; with a `variant`, the tests ran in this arm alone. The tests in `steady` (ids) give
+    the same result each time, the tests in `comparing` (ids) have pairwise evaluators."""
 
     selection: Selection
     name: str
@@ -177,7 +177,7 @@ class RunSuite:
 
     @property
     def label(self) -> str:
-        """Its name for people, with that of the runner, or of the arm that ran alone."""
+        """Its name for people, with the name of the runner, or of the arm that ran alone."""
         name, other = name_suite(self.path), self.runner or self.variant
         return f"{name} ({other})" if other else name
 
@@ -188,8 +188,8 @@ class RunSuite:
 
 
 class Level(StrEnum):
-    """What follows from a note: nothing ran (`refused`), or a suite that the change affects has an
-    `error`: the outcome is invalid. A `problem` is something that is missing: a pass becomes
+    """What follows from a note. If nothing ran (`refused`), or a suite that the change affects has
+    an `error`, the outcome is invalid. After a `problem`, something is missing, and a pass becomes
     inconclusive. Nothing follows from a `warning` or a `notice`."""
 
     REFUSED = "refused"
@@ -207,9 +207,9 @@ class Note:
     fact: Diagnostic | str
 
 
-def is_of_suite(found: Diagnostic) -> bool:
+def is_of_suite(diagnostic: Diagnostic) -> bool:
     """Whether a diagnostic is about a suite, not about a file that all suites share."""
-    return PurePosixPath(found.location.path).name not in (FILE, CALIBRATION_FILE)
+    return PurePosixPath(diagnostic.location.path).name not in (FILE, CALIBRATION_FILE)
 
 
 def notes(level: Level, facts: Iterable[Diagnostic | str]) -> tuple[Note, ...]:
@@ -220,14 +220,14 @@ def notes(level: Level, facts: Iterable[Diagnostic | str]) -> tuple[Note, ...]:
 class Run(BaseModel):
     """Everything about a run of head and base except its rows; the content of `run.json`.
 
-    `head_sha` is the commit of the reports, `commit` the one that is checked out (a merge commit),
-    `time` the start (ISO 8601, UTC). `inputs` is a digest of the inputs and tests that shards have
-    in common. `rows` are the numbers of rows of head and base. `gone_suites` are paths of suites
-    that only base has. `notes` are what its reader must know. `uncommitted` are the paths that
-    differed from `head_sha` when a working tree was run. `test_globs` selected the tests
+    `head_sha` is the commit of the reports, `commit` the commit that is checked out (a merge
+    commit), `time` the start (ISO 8601, UTC). `inputs` is a digest of the inputs and tests that
+    shards have in common. `rows` are the numbers of rows of head and base. `gone_suites` are paths
+    of suites that only base has. `notes` are what a reader must know. `uncommitted` are the paths
+    that differed from `head_sha` when a working tree was run. `test_globs` selected the tests
     (`shard 1/3` is one part of them), empty if all ran. `template` renders the comment, None is the
-    packaged one.
-    `claims` states that an untrusted run made the results, in a sentence; else it is empty."""
+    packaged template. `claims` states that an untrusted run made the results, in a sentence; else
+    it is empty."""
 
     model_config = ConfigDict(**CAMEL_CASE, frozen=True, extra="forbid")
 

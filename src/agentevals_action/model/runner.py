@@ -20,7 +20,7 @@ from agentevals_action.validation.file_model import (
     spelled,
 )
 
-#: What somebody writes who means true or false.
+#: Words by which a user means true or false.
 _TRUTH = re.compile(r"yes|no|on|off|true|false|all|none", re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -49,9 +49,9 @@ class Runner(FileModel):
     """One entry of `runners`.
 
     `results` is the name of a format. `command` and `again` are lists of words with placeholders;
-    the format has default ones. `required` are globs over the ids of tests that are gates; `!glob`
-    takes out again, and the last that matches decides. `location` is that of the entry, `places`
-    are those of the values of its fields."""
+    the format has default words. `required` are globs over the ids of tests that are gates; `!glob`
+    excludes, and the last glob that matches decides. `location` is where the entry is, `places` are
+    where the values of its fields are."""
 
     noun = "runner"
 

@@ -163,12 +163,12 @@ class Test(Task):
     @property
     def scoring(self) -> tuple[Evaluator, ...]:
         """The evaluators that score an answer."""
-        return tuple(each for each in self.evaluators if not each.compares)
+        return tuple(evaluator for evaluator in self.evaluators if not evaluator.compares)
 
     @property
     def comparing(self) -> tuple[Evaluator, ...]:
         """The evaluators that compare head's answer with base's."""
-        return tuple(each for each in self.evaluators if each.compares)
+        return tuple(evaluator for evaluator in self.evaluators if evaluator.compares)
 
     @property
     def skills(self) -> tuple[Skill, ...]:
@@ -178,15 +178,15 @@ class Test(Task):
     @property
     def gates(self) -> tuple[Gate, ...]:
         """Every gate declared for this test, in suite order."""
-        return tuple(gate for each in self.evaluators for gate in self.list_gates(each))
+        return tuple(gate for outer in self.evaluators for gate in self.list_gates(outer))
 
     def without_skill(self) -> "Test | None":
-        """The test of an agent without the skills; None if it installs none, or if nothing else is
-        scored than whether they are opened."""
+        """The test of an agent without the skills; None if it installs no skill, or if its
+        evaluators only score whether skills are opened."""
         evaluators = tuple(
-            each
-            for each in self.scoring
-            if all(inner.type != "skill_trigger" for inner in each.walk())
+            evaluator
+            for evaluator in self.scoring
+            if all(inner.type != "skill_trigger" for inner in evaluator.walk())
         )
         if not (self.workspace and self.skills and evaluators):
             return None
@@ -194,7 +194,7 @@ class Test(Task):
         return self.model_copy(update={"workspace": workspace, "evaluators": evaluators})
 
     def list_gates(self, evaluator: Evaluator) -> Iterator[Gate]:
-        """The gates of one of its evaluators; annotations about one of the suite's go to the
+        """The gates of one of its evaluators; annotations about the suite's gates go to the
         test."""
         return evaluator.gates(self.location if evaluator.origin == "suite" else None)
 
@@ -205,7 +205,7 @@ class Suite(FileModel):
     `path` is relative to the repository root `root`; `folder` is the absolute folder of its file.
     `files` are the files that the suite and its tests name, itself and its targets file included,
     each once. `own_targets` are the names of the targets that answer and judge its tests. With a
-    `variant`, it is that arm of the suite at its path.
+    `variant`, this is that arm of the suite.
 
     A suite with a `runner` is a file of that program's own format: its tests are known when it has
     run."""
@@ -306,29 +306,29 @@ class Suite(FileModel):
 
     @property
     def program(self) -> str:
-        """The name of the runner of others that runs it, which knows its tests when it has run;
-        empty if the action does."""
+        """The name of the runner that runs the suite, whose tests are known when it has run; empty
+        if the action runs it."""
         return self.runner.name if self.runner else ""
 
     @property
     def entry(self) -> Mapping[str, Any] | None:
-        """The entry of its runner, wherever that stands; None if the action runs it."""
+        """The entry of its runner, without its location; None if the action runs the suite."""
         return self.runner.model_dump(exclude={"location"}) if self.runner else None
 
     @property
     def key(self) -> tuple[Path, str, str]:
-        """What tells it from other suites and arms of a run: its tree, its path, its variant."""
+        """What identifies it among the suites and arms of a run: tree, path, variant."""
         return self.root, self.path, self.variant
 
     @property
     def used_targets(self) -> tuple[str, ...]:
-        """The names of the targets that answer and judge its tests, and those of its variants."""
+        """The names of the targets that answer and judge its tests, also in its variants."""
         others = [variant.target for variant in self.variants if variant.target]
         return tuple(dict.fromkeys((*self.own_targets, *others)))
 
     @property
     def judges(self) -> frozenset[str | None]:
-        """The names of the targets that judge for evaluators that name none."""
+        """The names of the targets that judge for evaluators that name no target."""
         return frozenset(
             choice.name
             for test in self.tests
@@ -340,7 +340,7 @@ class Suite(FileModel):
 
     @property
     def installs_skills(self) -> bool:
-        """Whether the agent of all its tests works in a folder that has no skills but theirs."""
+        """Whether the agent of all its tests works in a folder that has only the tests' skills."""
         return bool(self.tests) and all(
             test.workspace is not None and test.workspace.skills for test in self.tests
         )
@@ -352,15 +352,15 @@ class Suite(FileModel):
 
     def arm(self, variant: Variant) -> "Suite":
         """The suite in a variant: with another target and the same judge; without the skill, only
-        tests that install one, and no evaluator that scores whether it is opened."""
-        targets, tests, own = self.targets, self.tests, self.own_targets
+        tests that install a skill, and no evaluator that scores whether a skill is opened."""
+        targets, tests, names = self.targets, self.tests, self.own_targets
         if variant.target:
             judge = next(iter(self.judges), None)
             targets = replace(targets, agent_override=variant.target, judge_override=judge)
-            own = (variant.target, *own)
+            names = (variant.target, *names)
         if not variant.skill:
             tests = tuple(filter(None, (test.without_skill() for test in tests)))
-        changed = {"targets": targets, "tests": tests, "own_targets": own}
+        changed = {"targets": targets, "tests": tests, "own_targets": names}
         return self.model_copy(
             update={**changed, "variants": (), "variant": variant.name, "warnings": ()}
         )
@@ -384,9 +384,9 @@ class Suite(FileModel):
 
     def find_judges(self, evaluator: Evaluator, agent: Target | None) -> Sequence[Target]:
         """The targets that judge for an evaluator, as far as they are declared; none if it needs
-        none."""
+        no judge."""
         choices = self.judge_choices(evaluator, agent) if evaluator.needs_judge() else ()
-        return tuple(judge for each in choices if (judge := self.targets.get(each.name)))
+        return tuple(judge for choice in choices if (judge := self.targets.get(choice.name)))
 
     def is_deterministic(self, test: Test) -> bool:
         """Whether the agent and all evaluators of a test give the same result each time, so that
@@ -405,7 +405,8 @@ class Suite(FileModel):
         if not evaluator.needs_judge():
             return evaluator.deterministic
         judges = self.find_judges(evaluator, agent)
-        return evaluator.asks_judge and bool(judges) and all(each.deterministic for each in judges)
+        is_steady = bool(judges) and all(judge.deterministic for judge in judges)
+        return evaluator.asks_judge and is_steady
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ _Dollars = Annotated[float, Field(ge=0)]
 
 
 class Price(TargetModel):
-    """US dollars per million tokens. Where a price of cached input is None, that of `input`
+    """US dollars per million tokens. If a price of cached input is None, the price of `input`
     applies. Calls with more than `max_prompt` input tokens have other prices, which are unknown."""
 
     noun = "price"
@@ -44,12 +44,12 @@ class Request:
     """One call of a target.
 
     `attempt` counts the samples of a test from 0, `repeat` the same question within a sample.
-    `is_judge`: the reply is part of a score, and its program runs as the user of judges.
-    `timeout` is in seconds. `workspace` is the folder that the agent works in, if the test has one.
-    `suite` is the path of the suite's file from the root, `question` the digest of the test's
-    question in its fingerprint; both are empty if unknown. `temperature` replaces that of a model's
-    definition. `tools` are those that the test answers; `access` is how the agent reaches them, in
-    the call of a provider."""
+    `is_judge`: the reply is part of a score, and its program runs as the user of judges. `timeout`
+    is in seconds. `workspace` is the folder that the agent works in, if the test has one. `suite`
+    is the path of the suite's file from the root, `question` the digest of the test's question in
+    its fingerprint; both are empty if unknown. `temperature` replaces the temperature of a model's
+    definition. `tools` are the tools that the test answers; `access` is how the agent reaches them,
+    in the call of a provider."""
 
     messages: Sequence[Message]
     eval_id: str
@@ -73,8 +73,8 @@ class Request:
 class ProviderContext:
     """The environment of a provider.
 
-    `variables` are those for `${{ }}` and the vendors' usual keys. `scratch` is the run's folder
-    for temporary files, `workers` and `services` are those of the run. `judge_path` returns the
+    `variables` are the variables for `${{ }}` and the vendors' usual keys. `scratch` is the run's
+    folder for temporary files, `workers` and `services` belong to the run. `judge_path` returns the
     path from which a target that judges runs for a path in the tree of its suite."""
 
     variables: Mapping[str, str]
@@ -89,8 +89,8 @@ class Provider(Protocol):
     """A connected target."""
 
     async def wait_until_ready(self, request: Request) -> None:  # noqa: ARG002  # of the interface
-        """Waits until it can be called, before each call. The wait is no time of the call, and has
-        its own limit. Raises AttemptError."""
+        """Waits until the target can be called, before each call. The wait is no part of the call's
+        time, and has its own limit. Raises AttemptError."""
         return
 
     async def complete(self, request: Request) -> Trace:
@@ -100,12 +100,12 @@ class Provider(Protocol):
 
     def load(self, folder: Folder) -> None:  # noqa: ARG002  # of the interface
         """Reads the files that decide about answers, before the first program starts; `folder` is
-        that of the suite. Raises AttemptError."""
+        the suite's. Raises AttemptError."""
         return
 
     async def check(self, request: Request) -> str:  # noqa: ARG002  # of the interface
-        """One call of a model or a service that is ready, with the errors of `complete`. What is
-        known in its place if the target was not asked, otherwise empty."""
+        """One call of a model or a service that is ready, with the errors of `complete`. Returns a
+        sentence if the target was not asked, else an empty text."""
         return "it was not asked: only models, services and healthchecks are"
 
     async def close(self) -> None:
@@ -125,17 +125,17 @@ class Target(TargetModel):
     Each provider is a subclass, which adds its own fields and implements `connect`. `key_variable`
     is the vendor's usual variable for a key. A target that `is_model` can judge without a
     `judge_target`. `is_defined`: its definition determines its replies, so that they can be cached.
-    `deterministic`: it always answers the same, at no cost. `stores_answers`: they are in a file,
-    which is read before the first program starts. `runs_programs`: a call may run a program of the
-    repository. `skill_folders` are those of a workspace in which it finds skills; `skill_mark`
-    stands before the name of a skill in a prompt that invokes it, and is empty if none can. One
-    that `takes_tools` calls those that a suite answers.
+    `deterministic`: it always answers the same, at no cost. `stores_answers`: its answers are in a
+    file, which is read before the first program starts. `runs_programs`: a call may run a program
+    of the repository. `skill_folders` are the folders of a workspace in which it finds skills;
+    `skill_mark` precedes the name of a skill in a prompt that invokes it, and is empty if no prompt
+    can. A target that `takes_tools` calls the tools that a suite answers.
 
     The strings of the provider's fields may contain `${{ NAME }}`, which is resolved before
     `connect`. `timeout_seconds`, `max_concurrency` and `requests_per_minute` are None when the
     target sets none; `retries` counts repetitions after the first call. `definition` is the whole
-    entry as written, for fingerprints. `variables` are the names it needs, `files` those of its
-    command and what they import."""
+    entry as written, for fingerprints. `variables` are the names that it needs, `files` the
+    files of its command and what they import."""
 
     noun = "target"
 
@@ -185,8 +185,7 @@ class Target(TargetModel):
         return False
 
     def refuse_commands(self) -> tuple[str, str] | None:
-        """What keeps it from calling the commands that a suite answers, and the advice; None if
-        nothing does."""
+        """Why it cannot call the commands that a suite answers, and the advice; None if it can."""
         advice = "`commands` need a coding agent, or `cli` without `serve`"
         return "keeps its program for several tests", advice
 
@@ -216,7 +215,7 @@ class Target(TargetModel):
         return ()
 
     def priced_model(self) -> str | None:
-        """The model whose price per token is that of the answers, if the definition names it."""
+        """The model whose price per token the answers have, if the definition names it."""
         return None
 
     def destination(self) -> str:
@@ -234,7 +233,7 @@ class Target(TargetModel):
         return None
 
     def missing_program(self, folder: Folder) -> Diagnostic | None:
-        """The error of that program."""
+        """The error of the program of `missing_script`."""
         script, owner = self.missing_script(folder), f"the target `{self.name}`"
         return missing_program(self.location, owner, script, folder.root) if script else None
 
@@ -249,7 +248,7 @@ class Calls(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """Which target, by name, and the reason in a word; both empty when nothing names one."""
+    """The name of a target, and the reason in a word; both empty if nothing names a target."""
 
     name: str | None = None
     reason: str = ""
@@ -258,7 +257,7 @@ class Choice:
 @dataclass(frozen=True)
 class TargetTable:
     """The targets that a suite sees. `path` is the targets file, relative to the repository, None
-    where there is none; `names` are those of all its targets, also of invalid ones.
+    without one; `names` are the names of all its targets, also of invalid targets.
 
     `agent_override` and `judge_override` are the user's inputs."""
 
@@ -269,16 +268,16 @@ class TargetTable:
     names: tuple[str, ...] = ()
 
     def get(self, name: str | None) -> Target | None:
-        """The target of this name; None if there is none, or no name."""
+        """The target of this name; None without such a target, or without a name."""
         return self.targets.get(name or "")
 
     def agent(self, wanted: str | None) -> str | None:
-        """Name of the agent's target: override, choice of the test or its suite, `default`; None if
-        there is none."""
+        """Name of the agent's target: override, choice of the test or its suite, `default`; None
+        without a target."""
         return self.agent_choice(wanted).name
 
     def agent_choice(self, wanted: str | None) -> Choice:
-        """The same with its reason: `input`, `suite`, `default`."""
+        """The agent's target, with its reason: `input`, `suite`, `default`."""
         default = "default" if "default" in self.targets else None
         return _first(
             ("input", self.agent_override),

@@ -27,11 +27,11 @@ TOOL_FILE, TOOL_SERVER = "tool file", "tool server"
 DEFAULT_SERVER = "suite"
 #: The variable with the token of an attempt's servers.
 TOKEN_VARIABLE = "AGENTEVALS_MCP_TOKEN"  # noqa: S105  # the name of it
-#: The name of the entry whose replies are those of all tools that have none.
+#: The name of the entry whose replies all tools without replies get.
 OTHERS = "*"
 #: How the replies to calls begin that the suite refuses.
 UNKNOWN, INVALID = "Unknown tool: ", "Invalid arguments for tool "
-#: The name of a server, and of one of its tools.
+#: The name of a server, and the name of one of its tools.
 ToolKey = tuple[str, str]
 #: A JSON Schema, which is checked where it is read from a suite.
 Schema = dict[str, Any]
@@ -49,7 +49,7 @@ _Server = Annotated[
 
 
 def argument(arguments: Mapping[str, Any], name: str) -> Any:
-    """An argument by its name, or by a dotted path into one; MISSING if there is none."""
+    """An argument by its name, or by a dotted path into an argument; MISSING without one."""
     return arguments[name] if name in arguments else look_up(arguments, name.split("."))
 
 
@@ -78,11 +78,11 @@ class ToolAnswer(FileModel):
     def _has_one_result(self) -> Self:
         names = [name for name in _RESULTS if name in type(self).model_fields]
         written = [name for name in names if name in self.model_fields_set]
-        known = ", ".join(f"`{name}`" for name in names)
+        choices = ", ".join(f"`{name}`" for name in names)
         if not written:
-            raise ValueError(f"it says no result; write one of {known}")
+            raise ValueError(f"it says no result; write one of {choices}")
         if written[1:]:
-            problem = f"there is another result already; keep one of {known}"
+            problem = f"there is another result already; keep one of {choices}"
             raise errors_at({(written[1],): problem})
         return self
 
@@ -108,14 +108,14 @@ class Condition(FileModel):
         return not self.wanted and self.matches is None
 
     def covers(self, other: "Condition") -> bool:
-        """Whether it answers each call that another entry would answer. A schema covers nothing
-        that is known."""
+        """Whether it answers each call that another entry would answer. An entry with a schema is
+        not known to do so."""
         others = other.wanted
-        known = {name for name in self.wanted if argument(others, name) is not MISSING}
+        shared = {name for name in self.wanted if argument(others, name) is not MISSING}
         return (
             self.matches is None
-            and known == self.wanted.keys()
-            and not find_differences(others, self.wanted, known)
+            and shared == self.wanted.keys()
+            and not find_differences(others, self.wanted, shared)
         )
 
 
@@ -142,16 +142,16 @@ class ToolReply(Condition, ToolAnswer):
         return self.in_turn or (self,)
 
 
-#: Asks a real server for the result of a call; the second parameter takes the paths of this machine
-#: out of what is kept of it.
+#: Asks a real server for the result of a call; the second parameter removes the paths of this
+#: machine from what is kept of the result.
 Ask = Callable[[Mapping[str, Any], Callable[[Any], Any]], Awaitable[ToolReply]]
 
 
 class Tool(FileModel):
     """A tool that the suite declares, or replies for one that a list has.
 
-    The latter has no `parameters`. A tool that `is_listed` is from the list of a server. While its
-    server is recorded, calls that have no reply `ask` it."""
+    An entry with replies alone has no `parameters`. A tool that `is_listed` is from the list of a
+    server. While its server is recorded, calls without a reply `ask` it."""
 
     noun = "tool"
 
@@ -197,7 +197,7 @@ class Tool(FileModel):
 
     @property
     def is_reply(self) -> bool:
-        """Whether it only has replies for a tool that is declared elsewhere."""
+        """Whether the entry only has replies for a tool that is declared elsewhere."""
         return self.parameters is None
 
     @property
@@ -328,7 +328,7 @@ class CommandReply(Condition):
 
     @property
     def wanted(self) -> Mapping[str, Any]:
-        """What must be equal of `line` and `stdin`."""
+        """The values of `line` and `stdin` that must be equal."""
         return self.when.model_dump(exclude_none=True) if self.when else {}
 
 
@@ -362,14 +362,15 @@ class ToolSet:
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """The agent's names of the servers, the default one first."""
+        """The agent's names of the servers, the default server first."""
         names = {server for server, _ in self.tools}
         return tuple(sorted(names, key=lambda name: (name != DEFAULT_SERVER, name)))
 
 
 def combine_tools(entries: Iterable[Tool]) -> dict[ToolKey, Tool]:
-    """The tools of entries, of which a later one has precedence. One without `parameters` gives its
-    replies to the tools of its name, in its server if it names one; `*` to all that have none."""
+    """The tools of entries; a later entry has precedence. Without `parameters`, an entry gives its
+    replies to the tools of its name, in its server if it names one; `*` to tools without
+    replies."""
     tools: dict[ToolKey, Tool] = {}
     others: list[Tool] = []
     for entry in entries:
@@ -388,7 +389,7 @@ def combine_tools(entries: Iterable[Tool]) -> dict[ToolKey, Tool]:
 
 
 def describe_tool(entry: ToolEntry | Command) -> dict[str, Any]:
-    """A tool, a server or a command as JSON data, without where it is declared."""
+    """A tool, a server or a command as JSON data, without its location."""
     return entry.model_dump(exclude_unset=True, by_alias=True)
 
 
@@ -424,8 +425,8 @@ class ToolAccess:
         return {"Authorization": f"Bearer {self.token}"}
 
     def config(self, settings: Mapping[str, object] | None = None, **fields: object) -> str:
-        """The JSON file of servers that clients read, with more `settings`; `fields` are more of
-        each server."""
+        """The JSON file of servers that clients read, with more `settings`; `fields` are more
+        fields of each server."""
         servers = {name: {"type": "http", **self.client(name), **fields} for name in self.servers}
         return json.dumps({**(settings or {}), "mcpServers": servers}, indent=1)
 
@@ -443,7 +444,7 @@ class ToolAccess:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The environment variables of a program that is a client; of the first server."""
+        """The environment variables of a program that is a client of the first server."""
         if not self.servers:
             return {}
         return {

@@ -30,7 +30,7 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def or_else(self, other: "Usage") -> "Usage":
-        """This usage, with the figures of another one where it has none."""
+        """This usage, with the figures of `other` in place of unknown figures."""
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in _NAMES}
         return Usage(**{name: b if a is None else a for name, (a, b) in pairs.items()})
 
@@ -41,8 +41,8 @@ _OPTIONAL = frozenset({"cached_tokens", "cache_write_tokens"})
 
 
 def total(usages: Iterable[Usage], *, partial: bool = False) -> Usage:
-    """The sum. A figure that one of them lacks is unknown, except for those of the vendor's cache
-    where all input tokens are known; with `partial`, the known figures are summed."""
+    """The sum. A figure that a usage lacks is unknown, except for the counts of the vendor's cache
+    if all input tokens are known; with `partial`, the known figures are summed."""
     columns = list(zip(*map(attrgetter(*_NAMES), usages), strict=True))
     sums: dict[str, Any] = {}
     for name, values in zip(_NAMES, columns, strict=False):
@@ -54,9 +54,9 @@ def total(usages: Iterable[Usage], *, partial: bool = False) -> Usage:
 
 @dataclass(frozen=True)
 class Spending:
-    """What replies cost in US dollars, as far as it is known (None: of no reply), by the sources of
-    the known costs; the number of replies, of cached ones, which cost nothing, and of those with
-    unknown cost."""
+    """What replies cost in US dollars, as far as it is known (None: of no reply), and the sources
+    of the known costs; the numbers of replies, of cached replies, which cost nothing, and of
+    replies with unknown cost (`unpriced_replies`)."""
 
     cost_usd: float | None = None
     cost_sources: tuple[str, ...] = ()
@@ -96,11 +96,11 @@ def list_calls(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
 class Trace:
     """One attempt: the messages that the agent produced, and its figures.
 
-    `tool_calls` is None where the reply cannot show them (plain text of a command); refused ones
-    are among them. `hidden_tools` are the names of tools whose calls the agent does not show
+    `tool_calls` is None if the reply cannot show them (plain text of a command); they include
+    refused calls. `hidden_tools` are the names of tools whose calls the agent does not show
     (`Read`, of an agent that reads files through its shell). `duration_ms` is in milliseconds,
     `model` the name that the reply gives. `cost_source` is where the cost is from, `cost_hint` what
-    to write so that an unknown one is known. `warnings` are sentences about the reply. `cached`:
+    to write so that an unknown cost is known. `warnings` are sentences about the reply. `cached`:
     the reply comes from the cache, and the figures are those of the original call."""
 
     messages: tuple[Message, ...]
@@ -124,7 +124,7 @@ class Trace:
 
     @property
     def spent(self) -> Spending:
-        """What the reply cost; a cached one costs nothing."""
+        """What the reply cost; a cached reply costs nothing."""
         if self.cached:
             return Spending(cost_usd=0.0, replies=1, cached_replies=1)
         if self.usage.cost_usd is None:
@@ -147,7 +147,7 @@ class Trace:
 
     @property
     def output(self) -> str:
-        """The answer: the text of the last assistant message, empty if there is none."""
+        """The answer: the text of the last assistant message, empty without one."""
         for message in reversed(self.messages):
             if message.role == "assistant":
                 return join_text(message)

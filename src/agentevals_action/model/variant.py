@@ -54,9 +54,9 @@ class Variant(FileModel):
 
 
 def smallest_p(tests: int, declared: int, variant: int) -> float:
-    """The smallest probability by which a comparison of two arms can show a difference, for so many
-    tests with so many samples of each in the two arms: all pass in the one, and none in the
-    other."""
+    """The smallest probability by which a comparison of two arms can show a difference, for `tests`
+    tests with `declared` and `variant` samples in the two arms: all samples pass in one arm, and no
+    sample in the other."""
     return float(math.comb(declared + variant, declared)) ** -tests
 
 
@@ -64,10 +64,10 @@ def _read_short_forms(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, list):
         return value
     return [
-        Variant(name=item, skill=False, location=locate(info, value, index) or Location(""))
-        if item == WITHOUT_SKILL
-        else item
-        for index, item in enumerate(value)
+        Variant(name=entry, skill=False, location=locate(info, value, index) or Location(""))
+        if entry == WITHOUT_SKILL
+        else entry
+        for index, entry in enumerate(value)
     ]
 
 

@@ -96,7 +96,7 @@ class Hook(FileModel):
     """A command of a workspace's life: words, or a script of `sh`; or only the state to which the
     folder is reset.
 
-    `location` and `home` are of the file that declares the command, `files` are those of the
+    `location` and `home` are of the file that declares the command, `files` are the files of the
     repository that its words name."""
 
     noun = "hook"
@@ -186,7 +186,7 @@ def _read_revision(text: str) -> str:
 
 
 def _read_source(value: Any, info: ValidationInfo) -> str | Path:
-    """A URL, or the absolute folder where one of this repository is named.
+    """A URL, or the absolute path of a folder of this repository.
 
     `owner/name` is GitHub's. A folder of this repository begins with `./`, `../`, `/` or
     `file://`."""
@@ -248,8 +248,8 @@ class Workspace(FileModel):
     """The folder that an agent works in, effective for one test (its own fields over the suite's).
 
     All tests share the suite's folder, one after another in suite order; a test with workspace
-    fields (`own`) has its own. `template` is absolute. `files` are those that make it: of the
-    template, of repositories that lie in this one, of all hooks. `installed` are its `skills`."""
+    fields (`own`) has its own folder. `template` is absolute. `files` are those of the template,
+    of repositories in this repository, and of all hooks. `installed` are its `skills`."""
 
     noun = "workspace"
 
@@ -304,8 +304,8 @@ class Workspace(FileModel):
     def timeout_seconds(self, name: HookName) -> float:
         """The time limit of the command of this name."""
         hook = self.hook(name)
-        own = hook.timeout_ms if hook else None
-        return (own or _TIMEOUTS_MS[name]) / 1000
+        timeout_ms = hook.timeout_ms if hook else None
+        return (timeout_ms or _TIMEOUTS_MS[name]) / 1000
 
     @property
     def reset(self) -> Reset:

@@ -188,15 +188,15 @@ def measure_rise(
 
 
 def _ratio_of_sums(points: Sequence[Point]) -> float:
-    return _ratio(math.fsum(before for before, _ in points), math.fsum(now for _, now in points))
+    return _ratio(math.fsum(base for base, _ in points), math.fsum(head for _, head in points))
 
 
 def _median_ratio(points: Sequence[Point]) -> float:
-    return median(_ratio(before, now) for before, now in points)
+    return median(_ratio(base, head) for base, head in points)
 
 
-def _ratio(before: float, now: float) -> float:
-    return now / before if before else math.inf if now else 1.0
+def _ratio(base: float, head: float) -> float:
+    return head / base if base else math.inf if head else 1.0
 
 
 _STATISTICS: Mapping[Figure, Callable[[Sequence[Point]], float]] = {
