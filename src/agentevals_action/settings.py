@@ -194,7 +194,6 @@ def _input(default: Any, description: str, written: str | None = None, **limits:
     return Field(
         default,
         description=description,
-        repr="Token" not in description,
         json_schema_extra={} if written is None else {"written": written},
         **limits,
     )
@@ -216,7 +215,7 @@ class Settings(BaseModel):
     )
 
     github_token: str | None = _input(
-        None, "Token for the comment, the check run and the API.", "${{ github.token }}"
+        None, "Token for the comment, the check run and the API.", "${{ github.token }}", repr=False
     )
     mode: Literal["auto", "publish", "merge"] = _input(
         "auto",

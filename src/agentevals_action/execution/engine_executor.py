@@ -134,10 +134,10 @@ class EngineExecutor(SuiteExecutor):
                 return sample
 
         try:
-            samples = [sample_once(number) for number in range(first, first + count)]
+            numbers = range(first, first + count)
             if any(turn.workspace for turn in turns):  # they may share a folder
-                return without_secrets([await sample for sample in samples])
-            return without_secrets(await asyncio.gather(*samples))
+                return without_secrets([await sample_once(number) for number in numbers])
+            return without_secrets(await asyncio.gather(*map(sample_once, numbers)))
         finally:
             await workspaces.close()
 

@@ -75,7 +75,8 @@ def _undecided(suite: SuiteComparison, policy: Policy) -> tuple[PairwiseComparis
 
 def compare_pairs(rows: Iterable[TestResult]) -> Sequence[PairwiseComparison]:
     """The comparisons by each pairwise evaluator of a suite, from the results of head."""
-    first, fresh = (defaultdict[str, list[tuple[TestResult, EvaluatorResult]]](list) for _ in "12")
+    first: defaultdict[str, list[tuple[TestResult, EvaluatorResult]]] = defaultdict(list)
+    fresh = first.copy()
     for row in rows:
         for pair in row.pairs:
             for result in pair.evaluator_results:
