@@ -217,6 +217,16 @@ def test_shards__decide_as_one_machine(tmp_path: Path, shards: int) -> None:
     assert found["without_skill"].fresh is None
 
 
+def test_shards__a_lost_one_leaves_tests_that_do_not_count(tmp_path: Path) -> None:
+    base = declared("{name: knows, target: knows, must: not-hurt}")
+    made = repository(tmp_path, base, {"skills/shop/SKILL.md": POLITE})
+    options = ("--shard", "1/2", "--report-dir", "agentevals-report/shards/1")
+    assert command.run(made.path, "review", "--base", "main", *options).code == 0
+    done = command.run(made.path, "merge")
+    assert (done.code, "shard 2 of 2 has no results" in done.out) == (3, True), done.out + done.err
+    assert [test.passes is None for test in of(tmp_path)["knows"].tests].count(True) == 2
+
+
 def test_run__one_variant_alone(tmp_path: Path) -> None:
     made = repository(tmp_path, declared("without_skill", "{name: knows, target: knows}"), {})
     whole = command.run(made.path, "run", "--json")

@@ -104,8 +104,10 @@ def timestamp() -> str:
 
 
 def with_samples(result: TestResult, samples: Sequence[SampleResult]) -> TestResult:
-    """A result with the scores, verdict and other totals of these samples."""
-    return replace(result, **_totals(tuple(samples), [gate.name for gate in result.gates]))
+    """A result with the scores, verdict and other totals of these samples; itself where a lost
+    shard left none."""
+    totals = _totals(tuple(samples), [gate.name for gate in result.gates]) if samples else {}
+    return replace(result, **totals)
 
 
 def extended(result: TestResult, fresh: Sequence[SampleResult], problem: str = "") -> TestResult:
