@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from agentevals_action.suites.documents.yaml_writer import write_yaml
@@ -167,6 +168,35 @@ def test_replies_that_exist__answer_and_stay(tmp_path: Path) -> None:
     assert (tmp_path / "tools/suite.yaml").read_text() == by_hand
     assert "tools/suite.yaml stays as you wrote it" in done.err
     assert yaml.safe_load(done.out) == merged
+
+
+def test_recording__that_ends_early_keeps_what_was_answered(tmp_path: Path) -> None:
+    write(tmp_path, [["count", {"kind": "a"}], ["end", {}]])
+    done = record(tmp_path)
+    assert (done.code, "ended with exit code 3" in done.err) == (3, True)
+    count = {"name": "count", "replies": [{"when": {"kind": "a"}, "reply": {"calls": 1}}]}
+    assert entries(tmp_path) == [NEVER_CALLED, count]
+
+
+TWICE = "- {name: count, replies: [{reply: 1}]}\n"
+#: What the file of entries has, an option, and what is wrong.
+MISTAKES = {
+    "no YAML": ("[", (), "suite.yaml is no list of different tools"),
+    "an object": ("{}", (), "suite.yaml is no list of different tools"),
+    "a tool twice": (2 * TWICE, (), "suite.yaml is no list of different tools"),
+    "the name of a server": ("", ("--in", "../x"), "`--in ../x` names no server"),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_mistakes__are_found_before_the_agent_runs(tmp_path: Path, case: str) -> None:
+    text, options, words = MISTAKES[case]
+    write(tmp_path, [["count", {}]])
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/suite.yaml").write_text(text)
+    done = record(tmp_path, *options)
+    assert (done.code, words in done.err, "1 of 1 test" in done.err) == (2, True, False)
+    assert (tmp_path / "tools/suite.yaml").read_text() == text
 
 
 def test_nothing__is_recorded_in_ci_or_without_a_server(tmp_path: Path) -> None:

@@ -38,8 +38,9 @@ Schema = dict[str, Any]
 #: The fields of which a reply has exactly one.
 _RESULTS = ("reply", "error", "in_turn")
 #: Without `_`, at which agents split the names of tools.
+SERVER_NAME = r"^[A-Za-z0-9-]{1,32}$"
 _Server = Annotated[
-    Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,32}$")] | None,
+    Annotated[str, Field(pattern=SERVER_NAME)] | None,
     spelled(
         "in",
         serialization_alias="in",

@@ -40,6 +40,11 @@ class Recording:
         self.notices: dict[str, None] = {}
         self.ended: WorkerEnded | None = None
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether the server answered a call."""
+        return bool(self._calls)
+
     def replace_lists(self, entries: Iterable[ToolEntry]) -> tuple[ToolEntry, ...]:
         """The tools of a test, with the server's tools in place of saved lists. What the suite
         declares or replies itself stays."""

@@ -1,6 +1,7 @@
 """`record`: what a real MCP server answers to an agent, as files of a suite."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from agentevals_action.cli.loaded_suites import tests_option
 from agentevals_action.cli.options import RUN_INPUTS, as_environment, input_options
 from agentevals_action.errors import ExitCode, InvalidInput
 from agentevals_action.model.suite import Suite
-from agentevals_action.model.tools import DEFAULT_SERVER
+from agentevals_action.model.tools import DEFAULT_SERVER, SERVER_NAME
 from agentevals_action.results.run_folder import HEAD_RESULTS
 from agentevals_action.review import pipeline
 from agentevals_action.review.inputs.request import LocalRun
@@ -64,9 +65,12 @@ async def command(
     before you commit them."""
     if os.environ.get("CI"):
         raise InvalidInput("nothing is recorded where the variable CI is set", _CI)
+    if not re.fullmatch(SERVER_NAME, name):
+        raise InvalidInput(f"`--in {name}` names no server", "write letters, digits and `-`")
     settings = _settings(inputs)
     workspace, repository = await open_folder(settings)
     path, folder = workspace.report / HEAD_RESULTS, suite.resolve().parent
+    existing = _read(folder / "tools" / f"{name}.yaml")
     selection = TestSelection(tests, path, False, 1, True)
     children = ChildContext.from_environ(os.environ, settings.env)
     program = children.program(server, folder, variables=children.allowed)
@@ -85,10 +89,16 @@ async def command(
             ]
 
         run = LocalRun((suite,), tests, select, selection.keep_results, path)
-        results = await pipeline.run(await local_request(workspace, repository, run))
-        if recording.ended:
-            raise recording.ended
-    _write(recording, folder / "tools", name)
+        request = await local_request(workspace, repository, run)
+        try:
+            results = await pipeline.run(request)
+            if recording.ended:
+                raise recording.ended
+        except BaseException:  # also of a user: what was answered so far is kept
+            if recording.has_answers:
+                _write(recording, existing, folder / "tools", name)
+            raise
+    _write(recording, existing, folder / "tools", name)
     errors = [f"{row.eval_id}: {row.error.message}" for row in results.head if row.error]
     output.print_warnings([*errors, *recording.notices])
     return ExitCode.INCONCLUSIVE if errors else ExitCode.PASSED
@@ -102,11 +112,12 @@ def _settings(inputs: Mapping[str, str | None]) -> Settings:
     return given.model_copy(update=fixed)
 
 
-def _write(recording: Recording, folder: Path, name: str) -> None:
+def _write(
+    recording: Recording, existing: list[Mapping[str, Any]], folder: Path, name: str
+) -> None:
     """Writes the list and the entries. A file of entries with another layout than ours, or with
     comments, is not changed, because these would be lost: the missing entries are printed."""
     entries, listing = folder / f"{name}.yaml", folder / f"{name}.tools.json"
-    existing = _read(entries)
     merged = recording.add_entries(existing)
     added = [entry for entry in merged if entry not in existing]
     write_file(listing, [recording.listing().encode("utf-8", "replace")])
@@ -132,6 +143,8 @@ def _read(file: Path) -> list[Mapping[str, Any]]:
         data = read_yaml_file(file, file.name).data
     except Unreadable as error:
         data = error.errors[0]
-    if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
-        raise InvalidInput(f"{file} is no list of tools", "correct it, or move it away")
-    return data
+    entries: list[Any] = data if isinstance(data, list) else [None]
+    names = {str(entry.get("name")) for entry in entries if isinstance(entry, dict)}
+    if len(names) < len(entries):
+        raise InvalidInput(f"{file} is no list of different tools", "correct it, or move it away")
+    return entries
