@@ -97,7 +97,7 @@ def _read_root(
     if suffix not in (*YAML_SUFFIXES, *ROW_SUFFIXES):
         advice = "name a file that ends in .yaml, .yml or .jsonl"
         raise refuse("this is neither YAML nor JSONL", advice)
-    if not file.exists():
+    if not is_present(file):
         raise refuse("there is no such suite", "name a file of the repository")
     if suffix in ROW_SUFFIXES:
         sidecar = _read_sidecar(file, folder, diagnostics)

@@ -71,7 +71,7 @@ def read_variables(environ: Mapping[str, str], root: Path, folder: Path) -> Mapp
 
 
 def _read_dotenv(path: Path, root: Path) -> Mapping[str, str]:
-    if not is_present(path):
+    if not is_present(path.resolve()):  # a link may lead to a file of one machine
         return {}
     name = path.relative_to(root).as_posix()
     place, resolved = Location(name), path.resolve()

@@ -1,4 +1,5 @@
-"""A named pipe in place of a file: an error with its path, where opening it would block the run."""
+"""A named pipe in place of a file, or a link that leads nowhere: an error with its path, where a
+pipe would block the run, and a link would be taken for no file."""
 
 import os
 from collections.abc import Callable
@@ -34,6 +35,12 @@ def pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
+def link_to_nothing(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to("moved.yaml")
+
+
 @pytest.mark.parametrize("case", SUITES)
 def test_load__a_named_pipe_is_an_error_that_names_it(tmp_path: Path, case: str) -> None:
     text, path = SUITES[case]
@@ -46,13 +53,24 @@ def test_load__a_named_pipe_is_an_error_that_names_it(tmp_path: Path, case: str)
     assert path in errors
 
 
+@pytest.mark.parametrize("make", [pipe, link_to_nothing])
 @pytest.mark.parametrize("name", ["EVAL.yaml", "dataset.yaml", "dataset.jsonl"])
-def test_find__a_named_pipe_is_not_taken_for_no_suite(tmp_path: Path, name: str) -> None:
+def test_find__what_cannot_be_read_is_not_taken_for_no_suite(
+    tmp_path: Path, name: str, make: Callable[[Path], None]
+) -> None:
     suites.write(tmp_path, {"dataset.yaml": "name: a", ".agentv/targets.yaml": suites.TARGETS})
-    pipe(tmp_path / name)
+    make(tmp_path / name)
     path = "dataset.yaml" if name == "dataset.jsonl" else name
     assert path in find_suites(tmp_path, tmp_path, (), None).paths
     assert isinstance(suites.load(tmp_path, path), BrokenSuite)
+
+
+def test_load__targets_farther_up_do_not_replace_those_of_a_link_to_nothing(tmp_path: Path) -> None:
+    suites.write(tmp_path, {"evals/EVAL.yaml": f"name: suite\ntests: [{TEST}]\n"})
+    suites.write(tmp_path, {".agentv/targets.yaml": suites.TARGETS})
+    link_to_nothing(tmp_path / "evals/.agentv/targets.yaml")
+    (error,) = suites.errors(tmp_path, "evals/EVAL.yaml")
+    assert error.startswith("evals/.agentv/targets.yaml:1:1: this file cannot be read")
 
 
 @pytest.mark.parametrize("make", [pipe, lambda path: path.symlink_to(os.devnull)])

@@ -86,7 +86,7 @@ def read_yaml_object(file: Path, source: str, label: str, advice: str) -> Docume
 def unreadable(source: str, error: OSError) -> Unreadable:
     """The error of a file that cannot be read."""
     problem = f"this file cannot be read ({error.strerror})"
-    is_other = isinstance(error, NotRegularFile)
+    is_other = isinstance(error, NotRegularFile | FileNotFoundError)
     advice = "replace it by a regular file" if is_other else "make it readable"
     return Unreadable(Diagnostic(Location(source), problem, advice))
 

@@ -65,6 +65,6 @@ def digest_file(path: Path) -> str:
 
 
 def is_present(path: Path) -> bool:
-    """Whether there is anything but a folder: what is not a regular file is an error of its reader,
-    and never ignored."""
-    return path.exists() and not path.is_dir()
+    """Whether there is anything but a folder: what is not a regular file, or a link that leads
+    nowhere, is an error of its reader, and never ignored."""
+    return os.path.lexists(path) and not path.is_dir()
