@@ -67,6 +67,19 @@ RUNNER = """\
 watch: ["**/*.py"]
 runners: [{name: pytest, results: junit, suites: ["checks/test_*.py"], program: PYTHON -m pytest}]
 """
+MANIFEST = """\
+[project]
+name = "shop"
+[tool.setuptools.packages.find]
+where = ["src", "lib"]
+"""
+#: The function of an agent, the manifest of a package, and a file of it that the agent imports.
+IMPORTED = {
+    "src": ("shop.agent:answer", "pyproject.toml", "src/shop/words.py"),
+    "a declared folder": ("shop.agent:answer", "pyproject.toml", "lib/shop/words.py"),
+    "one of several": ("shop.agent:answer", "apps/shop/setup.py", "apps/shop/src/shop/words.py"),
+    "another package": ("bot:answer", "apps/shop/setup.py", "apps/shop/src/shop/words.py"),
+}
 PROJECT = """\
 [build-system]
 requires = ["setuptools"]
@@ -259,3 +272,26 @@ def test_review__a_module_of_another_tree_is_an_error(
     assert done.code == 3, done.out + done.err
     assert f"the module shop was imported from {venv / SITE / 'shop/__init__.py'}" in error(made)
     assert REMEDY in error(made)
+
+
+@pytest.mark.parametrize("layout", IMPORTED)
+def test_package__a_module_that_the_agent_imports_affects_its_suite(
+    tmp_path: Path, layout: str
+) -> None:
+    function, manifest, module = IMPORTED[layout]
+    target = {"name": "default", "provider": "python", "target": function, "cwd": "/"}
+    files = {
+        "evals/EVAL.yaml": SUITE,
+        ".agentv/targets.yaml": json.dumps([target]),
+        ".agentevals.yaml": "watch: [other.py]",  # the agent's files are not named
+        "other.py": "",
+        "bot.py": "from shop.agent import answer",
+        manifest: "" if manifest.endswith(".py") else MANIFEST,
+        str(Path(module).with_name("__init__.py")): "",
+        str(Path(module).with_name("agent.py")): AGENT,
+        module: "GREETING = 'Good day'",
+    }
+    repository = Repository.create(tmp_path, files)
+    repository.write({module: "GREETING = 'Bad day'"})
+    done = command.run(tmp_path, "review", "--base", "HEAD", "--confirm", "0")
+    assert done.code == 1, done.out + done.err

@@ -172,7 +172,7 @@ def _suite(path: str, runner: Runner, checkout: Checkout, tracked: Sequence[str]
     below = FORMATS[runner.results].find_folder(PurePosixPath(path))
     folder = checkout.root / below
     files = {path: NamedFile(path, "suite")}
-    for named in _dependencies(checkout.root / path, folder, runner, checkout.root, tracked):
+    for named in _dependencies(checkout.root / path, folder, runner, checkout, tracked):
         files.setdefault(named.path, named)
     is_above = below.name and below != PurePosixPath(path).parent
     last = below if is_above else PurePosixPath(path).with_suffix("")
@@ -188,12 +188,13 @@ def _suite(path: str, runner: Runner, checkout: Checkout, tracked: Sequence[str]
 
 
 def _dependencies(
-    file: Path, start: Path, runner: Runner, root: Path, tracked: Sequence[str]
+    file: Path, start: Path, runner: Runner, checkout: Checkout, tracked: Sequence[str]
 ) -> Iterator[NamedFile]:
     """What a suite in the folder `start` depends on: the files that its text or its command names,
     the files that these import, its folder, folders of named globs, and the configuration of its
     runner."""
-    folder, tracked_paths = Folder(root, start), frozenset(tracked)
+    root, tracked_paths = checkout.root, frozenset(tracked)
+    folder = Folder(root, start, packages=checkout.packages)
     words = list(_read_words(file))
     named = tuple(path for place in (start, root) for path in folder.files_among(words, place))
     yield from (NamedFile(folder.relative(path), "named file") for path in named)

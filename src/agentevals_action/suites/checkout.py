@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from agentevals_action.errors import InvalidInput
@@ -25,6 +26,7 @@ from agentevals_action.suites.load import load_suite
 from agentevals_action.suites.other_formats import other_format
 from agentevals_action.suites.proposed_runners import propose_runners
 from agentevals_action.suites.target_use import Catalog
+from agentevals_action.system.files.packages import find_packages
 from agentevals_action.system.git import GitRepository
 from agentevals_action.validation.field_errors import did_you_mean
 
@@ -87,6 +89,12 @@ class Checkout:
             environ,
             repository,
         )
+
+    @cached_property
+    def packages(self) -> tuple[Path, ...]:
+        """The folders with Python packages of the checkout's distributions."""
+        found = find_packages(self.root, self.files or (), ())
+        return tuple(dict.fromkeys(self.root / each.path for each in found))
 
 
 def suites_in(
@@ -157,6 +165,7 @@ def open_catalog(checkout: Checkout) -> Catalog:
         allowed=frozenset(settings.env),
         strict=settings.strict,
         files=None if files is None else frozenset(files),
+        packages=checkout.packages,
     )
     root, below = checkout.root, checkout.below
     paths = files if files is not None else tuple(list_files(root))

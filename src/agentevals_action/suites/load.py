@@ -65,6 +65,7 @@ def load_suite(path: Path, root: Path, catalog: Catalog) -> Suite | BrokenSuite:
         diagnostics,
         known_imports=catalog.imports,
         git_files=catalog.files,
+        packages=catalog.packages,
     )
     return _Loader(written, reader, catalog).load()
 

@@ -1,6 +1,6 @@
 """The targets that a suite uses, checked where its tests and evaluators name them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -37,7 +37,8 @@ class Catalog:
     `.agentv/targets.yaml`; `target` and `judge_target` are the user's overrides. `environ` are the
     variables of the step, `allowed` the names of variables that suites may use. With `strict`,
     warnings are errors. `targets_files` and the `imports` of programs are caches. `files` are the
-    paths that git knows, None outside of a repository; `skills` are the suites of skills."""
+    paths that git knows, None outside of a repository; `packages` are the folders with Python
+    packages; `skills` are the suites of skills."""
 
     targets_file: Path | None = None
     target: str | None = None
@@ -48,6 +49,7 @@ class Catalog:
     targets_files: dict[Path, TargetsFile] = field(default_factory=dict)
     imports: Imports = field(default_factory=dict)
     files: frozenset[str] | None = None
+    packages: Sequence[Path] = ()
     skills: SkillSuites = field(default_factory=SkillSuites)
 
     def works_with_skills(self, folder: Folder) -> bool:

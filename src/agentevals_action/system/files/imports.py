@@ -30,16 +30,21 @@ _FindModules = Callable[[str, tuple[Path, ...]], Sequence[Path]]
 
 
 def find_imports(
-    files: Sequence[Path], words: Sequence[str], folder: Path, root: Path
+    files: Sequence[Path],
+    words: Sequence[str],
+    folder: Path,
+    root: Path,
+    packages: Sequence[Path] = (),
 ) -> Mapping[Path, Sequence[Path]]:
     """The files below `root` that a program imports, without its own `files`: for each the files
     that lead to it, the program's first; none for a module that the command itself names.
 
-    `words` are those of the command, which runs in `folder`; all paths are absolute. Names that are
-    computed are not found."""
+    `words` are those of the command, which runs in `folder`; `packages` are the folders of Python
+    packages that it finds besides; all paths are absolute. Names that are computed are not
+    found."""
     # Python searches the folder of the script, and with `-m` or `-c` the current one.
     starts = (*(file.parent for file in files), folder, folder / "src", root, root / "src")
-    folders = tuple(dict.fromkeys(starts))
+    folders = tuple(dict.fromkeys((*starts, *packages)))
     find: _FindModules = functools.cache(find_modules)  # many files import the same
     waiting: deque[tuple[Path, tuple[Path, ...]]] = deque((file, ()) for file in files)
     for option, word in itertools.pairwise(words):

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentevals_action.formatting import cut
@@ -21,10 +21,11 @@ _SHOWN = 60  # characters of a path that an error message quotes
 @dataclass(frozen=True)
 class Folder:
     """The folder of a declaring file, and the repository's; both absolute and free of symbolic
-    links."""
+    links. `packages` are the folders with Python packages of the repository's distributions."""
 
     root: Path
     path: Path
+    packages: Sequence[Path] = field(default=(), kw_only=True)
 
     def resolve(self, text: str) -> Path:
         """The absolute path that `text` names; a leading `/` is the repository root. ValueError if
@@ -115,7 +116,7 @@ class Folder:
     ) -> Mapping[Path, Sequence[Path]]:
         """The files of the repository that a program with these `files` imports, as
         `find_imports` returns them; its command has these words and runs in `start`."""
-        return find_imports(files, words, start, self.root)
+        return find_imports(files, words, start, self.root, self.packages)
 
     def relative(self, path: Path) -> str:
         """`path` relative to the repository root, with forward slashes."""

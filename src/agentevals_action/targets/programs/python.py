@@ -66,11 +66,8 @@ class Python(CommandTarget):
         return _Connected(self, context)
 
     def named_files(self, folder: Folder) -> Sequence[NamedFile]:
-        """The module and the packages around it that are in the folder to run in."""
-        steps = self.target.partition(":")[0].split(".")
-        paths = [Path(*steps[:end]) for end in range(1, len(steps) + 1)]
-        names = [name for path in paths for name in (f"{path}.py", f"{path}/__init__.py")]
-        return self.files_among(names, folder)
+        """The module, the packages around it, and what these import."""
+        return self.files_among([self.target], folder)
 
 
 class _Ready(ReplyModel):
