@@ -331,13 +331,15 @@ def test_run__a_target_that_works_in_no_folder_is_refused(tmp_path: Path) -> Non
 
 def test_validate__what_cannot_be_installed_or_belongs_to_no_skill_is_said(tmp_path: Path) -> None:
     made = Repository.create(
-        tmp_path / "repository", {**BASE, "evals/evals.json": evals({}, name="x")}
+        tmp_path / "repository",
+        {**BASE, "evals/evals.json": evals({}, name="x"), "other/evals/evals.json": '{"evals": ['},
     )
     made.write({"skills/shop/shared.md": Path("../../missing.md")})
     done = command.run(made.path, "validate")
     assert done.code == 2
     assert "the link 'skills/shop/shared.md' of the skill leads to no file" in done.out
-    assert "evals/evals.json:1:1: no SKILL.md belongs to these tests" in done.out + done.err
+    for path in ("evals/evals.json", "other/evals/evals.json"):
+        assert f" {path}:1:1: no SKILL.md belongs to these tests" in done.out + done.err
 
 
 def test_review__a_skill_that_is_lost_below_a_plugin_is_an_error(tmp_path: Path) -> None:
@@ -408,7 +410,7 @@ PLACES: dict[str, tuple[Files, str, list[str]]] = {
         ["skills/shop/evals/eval_queries.json", "skills/shop/evals/trigger-eval.json"],
     ),
     "files of another tool, without a word": (
-        {"evals/evals.json": '{"suites": [{"prompt": "hi"}]}', "more/evals/evals.json": "["},
+        {"evals/evals.json": '{"suites": [{"prompt": "hi"}]}'},
         "",
         [],
     ),

@@ -114,7 +114,7 @@ def find_skill_suites(
         folder = _folder_of(root / path, path, skills)
         if folder is not None:
             folders[path] = folder
-        elif has_skill_tests(_read(root / path)):
+        elif (data := _read(root / path)) is None or has_skill_tests(data):
             alone.append(path)
     if settings:
         return SkillSuites(folders, settings, tuple(folders), _without_skill(alone))
