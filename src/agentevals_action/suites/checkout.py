@@ -263,10 +263,16 @@ def no_suite(
 
 
 def overlooked(checkout: Checkout, known: Collection[str]) -> str:
-    """A notice about the suites that no pattern finds, apart from the paths that are `known`; empty
-    if there is no such suite."""
-    hints = "; ".join(_unfound(checkout, known))
-    return f"not all suites run: {hints}" if hints else ""
+    """A notice about the suites that no pattern finds, apart from the paths that are `known`, and
+    about the patterns that find none; empty if there are none."""
+    root, below, files = checkout.root, checkout.below, checkout.files
+    hints = [
+        f"`{pattern}` in `suites` matches none: correct it, or remove it"
+        for pattern in checkout.settings.suites
+        if not pattern.startswith("!") and not find_suites(root, below, (pattern,), files).paths
+    ]
+    hints += _unfound(checkout, known)
+    return f"not all suites run: {'; '.join(hints)}" if hints else ""
 
 
 def _unfound(checkout: Checkout, known: Collection[str] = ()) -> Iterator[str]:
