@@ -100,3 +100,13 @@ def test_path__of_a_link_within_the_repository_is_fine(root: Path) -> None:
     ((message,), _) = read(root, "input: [{role: user, content: [{type: file, value: link.txt}]}]")
 
     assert message.content == (file_block("file", "link.txt", root / "evals/notes.txt"),)
+
+
+def test_path__of_a_file_that_git_lfs_did_not_fetch_is_refused(root: Path) -> None:
+    """Its pointer was sent in its place, and a change of the file was no other question."""
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 12345\n"
+    block = "{type: file, value: large.md}"
+    text = f"name: s1\ntests: [{{id: a, criteria: c, input: [{{role: user, content: [{block}]}}]}}]"
+    suites.write(root, {"evals/EVAL.yaml": text, "evals/large.md": pointer})
+    (error,) = suites.errors(root, "evals/EVAL.yaml")
+    assert "the file 'large.md' is a pointer of Git LFS (set `lfs: true` in actions/" in error

@@ -13,6 +13,8 @@ from agentevals_action.system.files.tree_files import files_below, leads_out
 #: A text with such a prefix is a path, and one word with such a suffix.
 _PREFIXES = ("./", "../", "/", "file://")
 _SUFFIXES = (".md", ".markdown", ".txt", ".j2", ".jinja", ".prompt", ".yaml", ".yml", ".json")
+#: How the file begins that stands for another one: https://github.com/git-lfs/git-lfs
+_LFS = b"version https://git-lfs.github.com/spec/"
 #: Characters of a path, and bytes of one name in it, that the usual systems support.
 _MAX_PATH, _MAX_NAME = 4096, 255
 _SHOWN = 60  # characters of a path that an error message quotes
@@ -78,13 +80,17 @@ class Folder:
         return self.file(text)
 
     def read(self, path: Path, name: str, limit: int) -> bytes:
-        """The contents of a file; ValueError if it cannot be read or has over `limit` bytes."""
+        """The contents of a file; ValueError if it cannot be read, has over `limit` bytes, or is
+        Git LFS's pointer to another one."""
         try:
             data = read_regular(path, limit + 1)
         except OSError as error:
             raise ValueError(f"{name} cannot be read ({error.strerror})") from None
         if len(data) > limit:
             raise ValueError(f"{name} is longer than {limit:,} bytes")
+        if data.startswith(_LFS):
+            problem = f"{name} is a pointer of Git LFS (set `lfs: true` in actions/checkout)"
+            raise ValueError(problem)
         return data
 
     def tree(self, path: Path) -> Sequence[Path]:
