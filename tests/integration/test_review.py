@@ -167,11 +167,27 @@ def test_review__rules_reach_into_a_submodule(tmp_path: Path, repository: Reposi
     prompts.commit("change", {"system.md": "Never.\n"})
     Repository(repository.path / "prompts").git("pull", "--quiet", "origin", "main")
     repository.commit("change")
-    prepare = "git -c protocol.file.allow=always submodule update --init"
-    done = review(repository, "--confirm", "0", "--prepare", prepare)
-    assert done.code == 1, done.out + done.err
-    assert "watch: prompts" in done.out
-    assert "no effect" not in done.out
+    update = "git -c protocol.file.allow=always submodule update --init"
+    for option in ("--prepare", "--setup"):
+        done = review(repository, "--confirm", "0", option, update)
+        assert done.code == 1, done.out + done.err
+        assert "watch: prompts" in done.out
+        assert "no effect" not in done.out
+
+
+def test_review__base_without_its_submodule_is_not_base(
+    tmp_path: Path, repository: Repository
+) -> None:
+    """The agent answers without the prompt, too: the test failed on both sides, and passed."""
+    prompts = Repository.create(tmp_path / "prompts", {"system.md": "Good day, Ada.\n"})
+    repository.git("submodule", "add", "--quiet", prompts.path.as_uri(), "prompts")
+    repository.commit("base", {"agent.sh": "cat prompts/* || echo Ada.\n"})
+    repository.git("branch", "--force", "main")
+    Repository(repository.path / "prompts").write({"system.md": "Bye, Ada.\n"})
+    done = review(repository, "--confirm", "0", "--select", "all")
+    assert done.code == 3, done.out + done.err
+    problem = "on base, the files of `prompts` are not checked out, and on head they are"
+    assert f"{problem}; check submodules out there: `setup: git submodule" in done.out
 
 
 def test_review__the_workspace_of_base_is_its_tree(repository: Repository) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agentevals_action.errors import AttemptError
 from agentevals_action.execution.judge_trees import JudgeTrees
+from agentevals_action.formatting import list_paths
 from agentevals_action.system import process
 from agentevals_action.system.child_environment import ChildContext
 from agentevals_action.system.isolation import ChildUser
@@ -28,7 +29,9 @@ class Preparation:
 
     `setup` runs once, in `folder` (absolute), as the user of the action; `log` takes its output.
     With an `obstacle`, which is the reason, `setup` does not run. `children` has the variables and
-    the users of all programs of the run, `judge_trees` the trees of its judges."""
+    the users of all programs of the run, `judge_trees` the trees of its judges. `submodules` are
+    the folders in base's tree of those that head's tree has files of: base without them is not
+    base."""
 
     setup: str | None
     prepare: str | None
@@ -37,6 +40,7 @@ class Preparation:
     log: LogSection
     obstacle: str = ""
     judge_trees: JudgeTrees = field(default_factory=JudgeTrees)
+    submodules: tuple[Path, ...] = ()
     #: The error of `prepare` by tree, the error of `setup` by None; None for a success.
     _errors: dict[Path | None, AttemptError | None] = field(default_factory=dict)
     _locks: dict[Path | None, asyncio.Lock] = field(
@@ -47,14 +51,19 @@ class Preparation:
         """Prepares a tree for its suites: `setup` if it has not run yet, then `prepare`, once; then
         its judge tree.
 
-        Raises AttemptError of kind `prepare` when a command fails. A failed `setup` fails for every
-        tree. No command is repeated.
+        Raises AttemptError of kind `prepare` when a command fails, or a submodule is empty. A
+        failed `setup` fails for every tree. No command is repeated.
         """
         if setup := self.setup:
             await self._once(None, lambda: self._run_setup(setup))
         if prepare := self.prepare:
             user = self.children.isolation.choose_user(tree)
             await self._once(tree, lambda: self._run("prepare", prepare, tree, user=user))
+        own = [path for path in self.submodules if path.is_relative_to(tree)]
+        if empty := [path.relative_to(tree).as_posix() for path in own if not any(path.glob("*"))]:
+            problem = f"the files of {list_paths(empty)} are not checked out, and on head they are"
+            advice = "check submodules out there: `setup: git submodule update --init`"
+            raise AttemptError("prepare", problem, advice)
         await self.judge_trees.link_rest(tree)
 
     async def _once(self, key: Path | None, run: Callable[[], Awaitable[object]]) -> None:
