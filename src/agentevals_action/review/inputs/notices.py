@@ -68,7 +68,7 @@ def describe_uncovered(change: Change, suites: Collection[Suite], samples: int) 
         paths = [path for path in paths if path not in change.shared]
     if not suites:  # `describe_untested` names them
         paths = [path for path in paths if path not in change.of_skills]
-    if not paths:
+    if not paths or not (suites or all(change.watch)):  # without a rule, only errors stop all
         return ""
     folders = (PurePosixPath(path).parts for path in paths)
     globs = list(dict.fromkeys(f"{parts[0]}/**" if parts[1:] else parts[0] for parts in folders))

@@ -117,4 +117,6 @@ def test_describe_uncovered__names_the_rules_that_would_cover_the_files(
     rules = [read_rule("other/**")] if names_agent else []
     change = Change(files, uncovered=files, watch=(rules, rules))
     assert describe_uncovered(change, [suite("EVAL.yaml")], 3) == sentence
+    # Without a rule, a run of no suite has errors: nothing is to be named.
+    assert bool(describe_uncovered(change, [], 3)) == names_agent
     assert describe_uncovered(Change(files), [A], 3) == ""
