@@ -298,7 +298,7 @@ def test_prompt__that_the_change_edits_is_not_calibrated(tmp_path: Path, judge: 
         gate.announced.labels = {label}
         accepted = gate.job(event=event, inputs=FLOOR).finish()
         assert accepted.code == 0, accepted.log
-        assert "accepted by" in accepted.summary
+        assert "1 test accepted by `ada`" in accepted.summary
 
 
 def test_prompt__of_a_judge_that_is_advisory_on_both_sides_is_no_error(

@@ -109,7 +109,8 @@ def _errors(tests: Comparisons) -> str:
 
 def _accepted(tests: Comparisons) -> str:
     people = dict.fromkeys(f"`{test.accepted_by}`" for test in tests)
-    return f"{counted(len(tests), 'regression')} accepted by {joined(list(people)[:3])}"
+    noun = "regression" if all(test.change is ChangeKind.REGRESSED for test in tests) else "test"
+    return f"{counted(len(tests), noun)} accepted by {joined(list(people)[:3])}"
 
 
 #: The groups in the order of reports.

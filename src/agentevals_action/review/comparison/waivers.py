@@ -110,7 +110,7 @@ def describe(suites: Sequence[SuiteComparison], label: str) -> tuple[str, ...]:
 
 
 def _noun(test: TestComparison) -> str:
-    return "regression" if _is_worse(test) else "incomparable test"
+    return "regression" if _is_worse(test) else "test"
 
 
 def _is_worse(test: TestComparison) -> bool:

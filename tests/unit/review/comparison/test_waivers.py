@@ -157,9 +157,7 @@ def test_acceptance__holds_where_base_is_invalid_or_a_required_test_skips_itself
         assert waivers.needs_acceptance([actual])
         decision = decide(*waivers.apply([actual], NONE, ADA))
         assert decision.outcome is Outcome.PASSED
-        assert decision.waived == (
-            "1 incomparable test accepted by @ada (label `agentevals:accept`)",
-        )
+        assert decision.waived == ("1 test accepted by @ada (label `agentevals:accept`)",)
 
 
 def test_acceptance__a_gate_that_failed_on_base_too_still_blocks() -> None:
