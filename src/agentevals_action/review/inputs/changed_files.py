@@ -129,7 +129,11 @@ def _describe_change(
         if edits := _edited_in_file(suite, on_base.get(suite.path)):
             named[suite.path].append(NamedFile(FILE, edits))
     known = {*paths, *(path for tree in trees.values() for path in tree.files.ids)}
-    rules = tuple(useful(of_side, known) for of_side in (settings.watch_rules, base.watch))
+    covered = {**base.covered, **head.covered}  # with all suites, also those of other jobs
+    rules = tuple(
+        tuple(rule for rule in useful(of_side, known) if any(map(rule.affects, covered)))
+        for of_side in (settings.watch_rules, base.watch)
+    )
     every = {
         path: (path, *(other for tree in trees.values() for other in tree.other_paths(path)))
         for path in paths
@@ -138,7 +142,6 @@ def _describe_change(
         {file.path for file in (*suite.files, *named[suite.path])} for suite in head.suites
     ]
     in_all = set.intersection(*of_suites) if of_suites else set[str]()
-    covered = {**base.covered, **head.covered}
     in_both = {
         path for path in covered if head.covered.get(path, True) and base.covered.get(path, True)
     }

@@ -24,10 +24,11 @@ class Change:
 
     `base_suites` are the paths of the suites on base, if known. `named` are files that affect a
     suite (by its path on head) besides the files that it names itself: stored replies, and files
-    that it names on base. `watch` are the rules of head and the rules of base that match a file,
-    because a change cannot uncover its own files. `uncovered` are the changed files that no rule
-    and not all suites cover, and that may be an agent's: they affect all suites whose agent the
-    rules of both sides do not name. `shared` are the uncovered files that some suites cover.
+    that it names on base. `watch` are the rules of head and the rules of base that match a file
+    and a suite, because a change cannot uncover its own files. `uncovered` are the changed files
+    that no rule and not all suites cover, and that may be an agent's: they affect all suites whose
+    agent the rules of both sides do not name. `shared` are the uncovered files that some suites
+    cover.
     `links` are the changed paths that are symbolic links on either side, with the files that they
     lead to, which suites reference. `every_path` are all paths by which rules may name a changed
     path. `of_skills` are the changed paths in skills, with the folder of the skill, where a suite
