@@ -25,6 +25,8 @@ class Judge(OpenAIServer):
     """Finds the polite answer in either place."""
 
     is_dumb = False
+    #: Another model replies about these questions.
+    moved = ""
 
     def reply(self, received: Received) -> Reply:
         if self.is_dumb:
@@ -32,7 +34,8 @@ class Judge(OpenAIServer):
         answers = received.prompt.split("<answer B ")
         better = "A" if "please" in answers[0].split("<answer A ")[1] else "B"
         text = json.dumps({"better": better, "by": "much", "reasoning": "it is polite"})
-        return Reply(text=text, fields={"model": "served-1"})
+        is_moved = any(f"\n{name}\n" in received.prompt for name in self.moved)
+        return Reply(text=text, fields={"model": "served-2" if is_moved else "served-1"})
 
 
 @dataclass
@@ -200,6 +203,42 @@ def test_judge_without_a_calibration__is_advisory(
     assert f"advisory: {reason}" in (tmp_path / "work/agentevals-report/comment.md").read_text()
     found = pairwise(tmp_path)
     assert (found["finding"], found["outcome"], found["fresh"]) == ("worse", None, None)
+
+
+@pytest.mark.parametrize(
+    ("moved", "code", "outcome"), [("a", 1, "failed"), ("abcd", 3, "inconclusive")]
+)
+def test_pairs__that_another_model_judged_are_not_judged(
+    tmp_path: Path, judge: Calibrated, moved: str, code: int, outcome: str
+) -> None:
+    base = judge.base(agreement=0.8)
+    judge.server.moved = moved
+    done = review(tmp_path, base, RUDE, *FAIL_ON)
+    judge.server.moved = ""
+    assert done.code == code, done.out + done.err
+    found = pairwise(tmp_path)
+    assert (found["notJudged"], found["outcome"]) == ([*moved], outcome)
+    assert "`served-2` judged, and `served-1` was calibrated" in done.out
+
+
+#: What base's bound is, what the change does besides the edit, and the exit code.
+EDITED: Mapping[str, tuple[float, Files, int]] = {
+    "worse answers": (0.8, RUDE, 3),
+    "equal answers": (0.8, {}, 0),
+    "a judge that did not decide": (0.3, RUDE, 0),
+}
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_judge__that_the_change_edits_cannot_be_switched_off(
+    tmp_path: Path, judge: Calibrated, name: str
+) -> None:
+    bound, change, code = EDITED[name]
+    base = judge.base(agreement=bound)
+    edited = str(base["evals/EVAL.yaml"]).replace("polite.}", "polite., temperature: 1}")
+    done = review(tmp_path, base, {**change, "evals/EVAL.yaml": edited}, *FAIL_ON)
+    assert done.code == code, done.out + done.err
+    assert ("the change makes their judge advisory" in done.out) is (code == 3)
 
 
 def test_calibration_of_head__does_not_count(tmp_path: Path, judge: Calibrated) -> None:

@@ -155,7 +155,9 @@ class RunSuite:
     what is known of the suite on base. `question_files` are the changed files in the question of a
     test, by its id, `suite_question_files` the changed files in all questions. `variants` are its
     other arms; with a `variant`, the tests ran in this arm alone. The tests in `steady` (ids) give
-    the same result each time, the tests in `comparing` (ids) have pairwise evaluators."""
+    the same result each time, the tests in `comparing` (ids) have pairwise evaluators.
+    `judges_lost` are the names of pairwise evaluators whose judge decides on base alone, because
+    the change edits it."""
 
     selection: Selection
     name: str
@@ -169,6 +171,7 @@ class RunSuite:
     variant: str = ""
     steady: tuple[str, ...] = ()
     comparing: tuple[str, ...] = ()
+    judges_lost: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:

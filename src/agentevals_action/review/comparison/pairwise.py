@@ -13,6 +13,9 @@ from agentevals_action.model.run import Policy
 from agentevals_action.review.comparison.increases import is_same_test
 from agentevals_action.review.comparison.statistics import sign_test
 
+_JUDGE_LOST = "the change makes their judge advisory; change it in a pull request of its own"
+_Judged = tuple[TestResult, EvaluatorResult]
+
 
 def with_pairwise(suites: Sequence[SuiteComparison], policy: Policy) -> tuple[SuiteComparison, ...]:
     """The comparisons of suites with the answers compared. Tests in quarantine do not count."""
@@ -24,9 +27,24 @@ def with_pairwise(suites: Sequence[SuiteComparison], policy: Policy) -> tuple[Su
         policy,
     )
     return tuple(
-        replace(suite, pairwise=of_suite or _undecided(suite, policy))
+        replace(
+            suite,
+            pairwise=tuple(_without_judge(suite, each) for each in of_suite)
+            or _undecided(suite, policy),
+        )
         for suite, of_suite in zip(suites, comparisons, strict=True)
     )
+
+
+def _without_judge(suite: SuiteComparison, comparison: PairwiseComparison) -> PairwiseComparison:
+    """A change cannot switch a judge off by an edit of its prompt."""
+    if (
+        comparison.advisory
+        and comparison.finding == "worse"
+        and comparison.name in suite.run.judges_lost
+    ):
+        return replace(comparison, outcome=Outcome.INCONCLUSIVE, problem=_JUDGE_LOST)
+    return comparison
 
 
 def find_comparisons(
@@ -74,8 +92,9 @@ def _undecided(suite: SuiteComparison, policy: Policy) -> tuple[PairwiseComparis
 
 
 def compare_pairs(rows: Iterable[TestResult]) -> Sequence[PairwiseComparison]:
-    """The comparisons by each pairwise evaluator of a suite, from the results of head."""
-    first: defaultdict[str, list[tuple[TestResult, EvaluatorResult]]] = defaultdict(list)
+    """The comparisons by each pairwise evaluator of a suite, from the results of head. It is
+    advisory if all its judgements are; where one decides, the others could not be made."""
+    first: defaultdict[str, list[_Judged]] = defaultdict(list)
     fresh = first.copy()
     for row in rows:
         for pair in row.pairs:
@@ -83,16 +102,28 @@ def compare_pairs(rows: Iterable[TestResult]) -> Sequence[PairwiseComparison]:
                 (fresh if pair.role == "fresh" else first)[result.name].append((row, result))
     comparisons = []
     for name, pairs in first.items():
-        again = count_pairs(name, fresh[name]) if name in fresh else None
-        advisory = [result.advisory for _, result in (*pairs, *fresh[name]) if result.advisory]
-        comparison = replace(count_pairs(name, pairs), fresh=again, advisory="".join(advisory[:1]))
-        comparisons.append(comparison)
+        results = [result for _, result in (*pairs, *fresh[name])]
+        # About equal answers no model is asked.
+        asked = [result for result in results if result.judge and result.judge.models] or results
+        advisory = asked[0].advisory if all(result.advisory for result in asked) else ""
+        if not advisory:
+            pairs, fresh[name] = map(_deciding, (pairs, fresh[name]))
+        again = count_pairs(name, fresh[name]) if fresh[name] else None
+        comparisons.append(replace(count_pairs(name, pairs), fresh=again, advisory=advisory))
     return comparisons
 
 
-def count_pairs(
-    name: str, pairs: Sequence[tuple[TestResult, EvaluatorResult]]
-) -> PairwiseComparison:
+def _why(unscored: EvaluatorResult) -> str:
+    return unscored.error.message if unscored.error else unscored.advisory
+
+
+def _deciding(pairs: Sequence[_Judged]) -> list[_Judged]:
+    return [
+        (row, replace(result, score=None) if result.advisory else result) for row, result in pairs
+    ]
+
+
+def count_pairs(name: str, pairs: Sequence[_Judged]) -> PairwiseComparison:
     """Counts what the evaluator with this name says of each test. The turns of a conversation
     depend on each other: they are one pair, which most of its turns decide."""
     scored: defaultdict[Hashable, list[EvaluatorResult]] = defaultdict(list)
@@ -116,5 +147,5 @@ def count_pairs(
         better=tuple(row.eval_id for row, result in pairs if result.score == 1),
         worse=tuple(row.eval_id for row, result in pairs if result.score == 0),
         not_judged=tuple(row.eval_id for row, result in pairs if result.score is None),
-        problem=next((result.error.message for _, result in pairs if result.error), ""),
+        problem=next((_why(result) for _, result in pairs if result.score is None), ""),
     )

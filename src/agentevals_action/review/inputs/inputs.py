@@ -14,7 +14,7 @@ from agentevals_action.execution.edits import find_edits
 from agentevals_action.execution.fingerprint import Fingerprints
 from agentevals_action.execution.secrets import keeping_secrets
 from agentevals_action.model.judge import JudgeRule
-from agentevals_action.model.result import Key, TestResult
+from agentevals_action.model.result import JudgeRecord, Key, TestResult
 from agentevals_action.model.run import Level, Run, RunSuite, RunVariant, SuiteEdits, notes
 from agentevals_action.model.suite import Suite
 from agentevals_action.results.run_folder import HEAD_RESULTS
@@ -236,7 +236,7 @@ def _select(
     facts = facts.model_copy(
         update={
             "inputs": digest_of_inputs(settings, running),
-            "suites": _run_suites(request, plan, edits, change, fingerprints),
+            "suites": _run_suites(request, plan, edits, change, fingerprints, rule),
             "gone_suites": () if head.errors else selected.gone,  # else it is not known
             "notes": (*first_notes, *facts.notes),
         }
@@ -290,6 +290,7 @@ def _run_suites(
     edits: Mapping[str, SuiteEdits],
     change: Change,
     fingerprints: Fingerprints,
+    rule: JudgeRule,
 ) -> tuple[RunSuite, ...]:
     """The suites that run, with the changed files that are part of a question. In a replay, each
     test gives the same result again, but those of runners."""
@@ -312,10 +313,29 @@ def _run_suites(
                 test.id for test in suite.tests if is_replay or suite.is_deterministic(test)
             ),
             comparing=tuple(test.id for test in suite.tests if test.comparing),
+            judges_lost=tuple(
+                sorted(
+                    _deciding(plan.base.get(suite.path), fingerprints, rule)
+                    - _deciding(suite, fingerprints, rule)
+                )
+            ),
         )
         for selection in plan.selections
         for suite in [plan.head[selection.path]]
     )
+
+
+def _deciding(suite: Suite | None, fingerprints: Fingerprints, rule: JudgeRule) -> set[str]:
+    """The names of the pairwise evaluators of a suite whose judges decide."""
+    if suite is None or not rule.pairs:
+        return set()
+    return {
+        judge.name
+        for test in suite.tests
+        for judge in test.comparing
+        for key in [fingerprints.judge_key(suite, test, judge)]
+        if not rule.why_pairs_advisory(JudgeRecord(key=key))
+    }
 
 
 async def _notices_about_report(request: ReviewRequest) -> Sequence[str]:

@@ -172,7 +172,7 @@ def test_condition__is_none_unless_fail_on_names_it(fail_on: str) -> None:
 
 
 def test_condition__is_none_for_a_judge_that_decides_nothing() -> None:
-    assert outcomes("LLLLL", "LLLLL", advisory="it has no calibration") == (None, Outcome.PASSED)
+    assert outcomes("LLLLL", None, advisory="it has no calibration") == (None, Outcome.PASSED)
 
 
 def test_alpha__is_divided_among_the_conditions() -> None:
