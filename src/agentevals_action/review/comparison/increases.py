@@ -23,6 +23,7 @@ Point = tuple[float, float]
 #: The probability that an unchanged suite is sampled again, if its limit is 0: the fresh samples
 #: decide, and more suspicions would cost more of them.
 SUSPICION = 0.2
+_FROM_ZERO = "it is 0 on base, and a rise from 0 has no percentage"
 #: Targets that a reason names.
 _TARGETS = 3
 #: Resamples of a bootstrap: at least so many, and so many of them below its bound.
@@ -99,6 +100,8 @@ def _compare(
         for side, name in enumerate(("head", "base"))
     )
     outcome, reason = _decide(first, fresh if confirm else first, problem, is_known=not on_head)
+    if first is None:
+        reason = _FROM_ZERO if clusters else "no test has it on both sides"
     reason = "; ".join(filter(None, (reason, on_head, on_base)))
     return Increase(figure, limit, outcome, first, fresh, reason)
 
@@ -109,7 +112,7 @@ def _decide(
     """The outcome, and why it is unknown. A figure that is unknown on head might have decided
     otherwise; one that is unknown on base alone is that of the change that makes it known."""
     if first is None:
-        return Outcome.INCONCLUSIVE, "no test has it on both sides, and above 0 on base"
+        return Outcome.INCONCLUSIVE, ""
     if first.exceeds is not False:
         if first.exceeds and fresh and fresh.exceeds:
             return Outcome.FAILED, ""
