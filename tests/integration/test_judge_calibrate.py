@@ -158,6 +158,8 @@ EVAL.yaml b is-right
     assert done.out.index(conflict) < done.out.index("sensitivity")
     (judge,) = read(tmp_path)
     assert (judge.passes, judge.fails, judge.unstable) == (2, 1, None)
+    alone = calibrate(write(tmp_path, server.url, labels[3:5]))
+    assert (alone.code, alone.out) == (2, f"{conflict}\n")
 
 
 def test_calibrate__several_judgements_show_how_often_a_judge_disagrees_with_itself(
@@ -433,8 +435,9 @@ def test_calibrate__filler_behind_the_worse_answer_turns_no_verdict_of_a_judge_o
     with PairJudge() as server:
         server.likes_length = likes_length
         scored = {"type": "contains", "value": "answer"}
-        done = calibrate(write(tmp_path, server.url, labels, scored, PAIRS))
+        done = calibrate(write(tmp_path, server.url, labels, scored, PAIRS), "--probe")
     assert done.code == 0, done.err
+    assert "order:" not in done.out  # it is always asked in both
     (judge,) = read(tmp_path)
     assert judge.length == expected
     sentence = f"of its right verdicts {words} stay so with filler behind the worse answer"

@@ -89,11 +89,13 @@ def probe_judges(
         as_given, reordered, longer = (form.get(label.key, []) for form in verdicts)
         agent, judge = agents.get(label.key[:3]), models.get((label.suite, answer.target))
         is_own = agent is not None and agent == judge
-        pairs: Mapping[Bias, Iterable[Pair]] = {
+        pairs: dict[Bias, Iterable[Pair]] = {
             "order": zip(as_given, reordered, strict=True) if label.criterion else (),
             "length": zip(as_given, longer, strict=True),
             "own model": [(label.passes, verdict) for verdict in as_given if is_own],
         }
+        if label.other is not None:  # always asked in both orders
+            del pairs["order"]
         by_bias = by_judge.setdefault(answer.key, {})
         for bias, of_bias in pairs.items():
             by_bias.setdefault(bias, []).extend(pair for pair in of_bias if None not in pair)

@@ -101,6 +101,7 @@ async def command(files: tuple[Path, ...], is_probed: bool, **inputs: str | None
     labels = await asyncio.to_thread(read_labels, loaded.checkout, valid)
     require_valid((), labels.errors)
     output.print_warnings(labels.warnings)
+    output.print_lines(map(_conflict, labels.conflicts))
     if not labels.counted:
         advice = "label answers: `agentevals-action judge label`"
         raise InvalidInput("there are no labels that count", advice)
@@ -125,7 +126,7 @@ async def command(files: tuple[Path, ...], is_probed: bool, **inputs: str | None
     today = datetime.now(UTC).date()
     write_calibration(path, Calibration(day=today, samples=samples, judges=judges))
     print(f"calibration: {path}", file=sys.stderr)
-    _print(judged, labels.conflicts)
+    _print(judged)
     print_table(_TITLES, [row for judge in judges.values() for row in _rows(judge)])
     output.print_lines([*_LEGEND, ""])
     probes = probe_judges((judged, *others), stored, valid) if is_probed else {}
@@ -177,14 +178,13 @@ def _name(label: Label) -> str:
     return " ".join(filter(None, parts))
 
 
-def _print(judged: Sequence[JudgedAnswer], conflicts: Iterable[Sequence[Label]]) -> None:
-    """The answers about which people disagree, then those about which a judge disagrees with
-    them."""
-    for conflict in conflicts:
-        people = ", ".join(f"{label.who}: {label.label}" for label in conflict)
-        output.print_lines(
-            [f"{_name(conflict[0])}: people disagree ({people}), and no label counts"]
-        )
+def _conflict(labels: Sequence[Label]) -> str:
+    people = ", ".join(f"{label.who}: {label.label}" for label in labels)
+    return f"{_name(labels[0])}: people disagree ({people}), and no label counts"
+
+
+def _print(judged: Sequence[JudgedAnswer]) -> None:
+    """The answers about which judges disagree with people."""
     differing = [answer for answer in judged if answer.differing]
     differing.sort(key=lambda answer: answer.label.passes)  # the judge lets a bad answer pass
     number = sum(bool(answer.known) for answer in judged)
