@@ -200,6 +200,19 @@ def test_run__each_kind_of_agent_reaches_the_tools(kind: str, tmp_path: Path) ->
         assert made_call["output"] == "delivered"
 
 
+def test_validate__a_tool_of_a_named_server_has_its_prefix(tmp_path: Path) -> None:
+    """A check that forbids the short name would pass whatever the agent calls."""
+    suite = LISTED.replace("shop.json}", "shop.json, in: shop}")
+    made = Repository.create(tmp_path, {**files([]), "EVAL.yaml": suite, "shop.json": SHOP})
+    suite = suite.replace("2077}, reply: delivered}", "2077}, reply: x}, {error: none}")
+    made.write({"EVAL.yaml": suite})
+    done = command.run(made.path, "validate")
+    words = 'names "find_order", and no call has this name; write "mcp__shop__find_order"'
+    assert (done.code, words in done.err) == (0, True), done.out + done.err
+    made.write({"EVAL.yaml": suite.replace("{tool: find_order}", "{tool: mcp__shop__find_order}")})
+    assert "no call has this name" not in command.run(made.path, "validate").err
+
+
 def test_run__tools_of_a_test_that_is_replayed_are_those_of_its_results(tmp_path: Path) -> None:
     made = Repository.create(tmp_path, {**files([FOUND]), "EVAL.yaml": LISTED, "shop.json": SHOP})
     first = command.run(made.path, "run", "--output", "rows.jsonl")

@@ -8,7 +8,7 @@ from typing import Any
 from agentevals_action.errors import AttemptError
 from agentevals_action.formatting import quoted
 from agentevals_action.model.diagnostic import Location, NamedFile, files_of_program
-from agentevals_action.model.evaluator import Evaluator
+from agentevals_action.model.evaluator import Evaluator, evaluators_by_path
 from agentevals_action.model.suite import Suite, Test
 from agentevals_action.model.tools import (
     OTHERS,
@@ -84,8 +84,16 @@ class ToolReader:
         entries = (*self._entries, *of_test)
         commands = {command.name: command for command in (*self._commands, *test.commands)}
         expected = {name for evaluator in test.evaluators for name in _expected_tools(evaluator)}
-        for tool in combine_tools(entry for entry in entries if isinstance(entry, Tool)).values():
+        declared = [entry for entry in entries if isinstance(entry, Tool)]
+        tools = combine_tools(declared).values()
+        for tool in tools:
             self._check_replies(tool.trace_name, tool.replies, tool.location, expected, test)
+        names = {tool.name: tool.trace_name for tool in (*declared, *tools)}
+        evaluators = evaluators_by_path(test.evaluators).values()
+        named = {name for evaluator in evaluators for name in evaluator.expected_tools()}
+        for name in sorted(named & names.keys() - {*names.values(), *commands}):
+            problem = f"the test `{test.id}` names {quoted(name)}, and no call has this name"
+            reader.warn(test.location, problem, f"write {quoted(names[name])}")
         for command in commands.values():
             self._check_replies(command.name, command.replies, command.location, expected, test)
         for server in (entry for entry in entries if isinstance(entry, ToolServer)):

@@ -38,11 +38,8 @@ def with_pairwise(suites: Sequence[SuiteComparison], policy: Policy) -> tuple[Su
 
 def _without_judge(suite: SuiteComparison, comparison: PairwiseComparison) -> PairwiseComparison:
     """A change cannot switch a judge off by an edit of its prompt."""
-    if (
-        comparison.advisory
-        and comparison.finding == "worse"
-        and comparison.name in suite.run.judges_lost
-    ):
+    is_worse = comparison.advisory and comparison.finding == "worse"
+    if is_worse and comparison.name in suite.run.judges_lost:
         return replace(comparison, outcome=Outcome.INCONCLUSIVE, problem=_JUDGE_LOST)
     return comparison
 
