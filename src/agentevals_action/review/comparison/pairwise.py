@@ -29,7 +29,7 @@ def with_pairwise(suites: Sequence[SuiteComparison], policy: Policy) -> tuple[Su
     return tuple(
         replace(
             suite,
-            pairwise=tuple(_without_judge(suite, each) for each in of_suite)
+            pairwise=tuple(_without_judge(suite, compared) for compared in of_suite)
             or _undecided(suite, policy),
         )
         for suite, of_suite in zip(suites, comparisons, strict=True)
