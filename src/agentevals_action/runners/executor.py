@@ -36,6 +36,12 @@ from agentevals_action.system.redaction import redact, without_secrets
 from agentevals_action.system.resources import exhausted
 from agentevals_action.validation.field_errors import invalid_json
 
+#: What to do if a runner fails, and all tests that it reports pass.
+_OTHER_FAILURE = (
+    "see in its output what failed; `program: python3 -m pytest --no-cov` in the entry turns off a "
+    "threshold of coverage"
+)
+
 
 class Executors:
     """The executors of a run. A suite has one in each tree, and one for each of its arms on head:
@@ -253,9 +259,12 @@ class RunnerExecutor(SuiteExecutor):
                 rows = await asyncio.to_thread(self._read, results)
             except ResultsError as error:
                 problem += f": {redact(str(error))}"
+        hint, all_pass = program.hint, all(row.passed or row.skipped for row in rows)
+        if not problem and done.returncode in self._format.failed_codes and all_pass:
+            problem, hint = f" {done.failure}, and no test that it reports failed", _OTHER_FAILURE
         if problem:
             output = f"{done.stdout.strip()}\n{done.stderr.strip()}"
-            raise child_error("runner", f"{name}{problem}", output, program.hint)
+            raise child_error("runner", f"{name}{problem}", output, hint)
         return rows
 
     def _read(self, results: Path) -> Sequence[Row]:

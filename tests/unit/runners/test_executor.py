@@ -189,6 +189,26 @@ def test_run__without_complete_results_it_is_an_error(
     assert (found.kind, str(found)[: len(problem)]) == ("runner", problem)
 
 
+JUNIT = """\
+import sys
+cases = '<testcase name="a"/><testcase name="b"><skipped/></testcase>{case}'
+open(sys.argv[2] + "/junit.xml", "w").write(f"<testsuite>{{cases}}</testsuite>")
+sys.exit("coverage of 70 % is under 80 %")
+"""
+
+
+def test_run__an_exit_code_for_failed_tests_without_one_is_an_error(tmp_path: Path) -> None:
+    """A threshold of coverage, or a hook that ends the session as failed, is in no test."""
+    found = error(tmp_path, script=JUNIT.format(case=""), results="junit", command=COMMAND)
+    assert found.sentence.startswith(
+        "`ours` ended with exit code 1, and no test that it reports failed: coverage of 70 % is "
+        "under 80 %; see in its output what failed"
+    )
+    case = '<testcase name="c"><failure message="no"/></testcase>'
+    rows = results(tmp_path, script=JUNIT.format(case=case), results="junit", command=COMMAND)
+    assert {name: row.verdict for name, row in rows.items()} == {"a": "pass", "c": "fail"}
+
+
 @pytest.mark.parametrize(("name", "is_absolute"), [("agentevals", False), ("promptfoo", True)])
 def test_run__the_path_of_a_suite_is_as_its_format_wants_it(
     tmp_path: Path, name: str, is_absolute: bool

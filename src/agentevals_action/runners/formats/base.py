@@ -94,9 +94,9 @@ class Format(ABC):
     `{RESULTS}` one for each start. With `is_absolute`, `{SUITE}` is an absolute path, else one from
     the root. With `is_folder`, a suite is the folder of its file, and `{SUITE}` is its path.
     `configuration` are the names of files that concern its suites in their folder and below.
-    After an exit code in `exit_codes`, results can be complete. With `has_scores`, the results have
-    no verdicts, and an entry may need `pass`. With `has_functions`, an id may be the name of a
-    function of Python, after those of its classes."""
+    After an exit code in `exit_codes`, results can be complete; those in `failed_codes` say that a
+    test failed. With `has_scores`, the results have no verdicts, and an entry may need `pass`. With
+    `has_functions`, an id may be the name of a function of Python, after those of its classes."""
 
     name: ClassVar[str]
     version: ClassVar[str]
@@ -108,6 +108,7 @@ class Format(ABC):
     is_folder: ClassVar[bool] = False
     configuration: ClassVar[tuple[str, ...]] = ()
     exit_codes: ClassVar[frozenset[int]] = frozenset({0})
+    failed_codes: ClassVar[frozenset[int]] = frozenset()
     has_scores: ClassVar[bool] = False
     has_functions: ClassVar[bool] = False
 

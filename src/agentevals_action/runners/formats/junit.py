@@ -83,6 +83,7 @@ class JunitResults(Format):
     configuration = ("conftest.py", "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
     has_functions = True
     exit_codes = frozenset({0, 1, 6})  # 6: too many warnings
+    failed_codes = frozenset({1})
 
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
         """One row for each test: several elements of one test are a failure and then an error of

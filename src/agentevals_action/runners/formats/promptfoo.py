@@ -213,6 +213,7 @@ class PromptfooResults(Format):
     #: With a relative path it looks for globs of prompts in `evals/evals`.
     is_absolute = True
     exit_codes = frozenset({0, 1, 100})
+    failed_codes = frozenset({100})
 
     def read(self, folder: Path, suite: Suite) -> Sequence[Row]:
         """The rows in the order of the configuration."""
