@@ -45,6 +45,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_]{1,48}")
 #: Keywords with which a schema names arguments in places that are not looked at.
 _MORE_NAMES = frozenset({"$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties"})
 _OTHERWISE = "an entry without a condition, as `- error: not allowed`"
+_OTHERWISE_OF_COMMAND = _OTHERWISE.replace("error: not allowed", "{stderr: not allowed, exit: 1}")
 
 
 class _Entries(FileModel):
@@ -87,7 +88,7 @@ class ToolReader:
         declared = [entry for entry in entries if isinstance(entry, Tool)]
         tools = combine_tools(declared).values()
         for tool in tools:
-            self._check_replies(tool.trace_name, tool.replies, tool.location, expected, test)
+            self._check_replies(tool.trace_name, tool, expected, test, _OTHERWISE)
         names = {tool.name: tool.trace_name for tool in (*declared, *tools)}
         evaluators = evaluators_by_path(test.evaluators).values()
         named = {name for evaluator in evaluators for name in evaluator.expected_tools()}
@@ -95,7 +96,7 @@ class ToolReader:
             problem = f"the test `{test.id}` names {quoted(name)}, and no call has this name"
             reader.warn(test.location, problem, f"write {quoted(names[name])}")
         for command in commands.values():
-            self._check_replies(command.name, command.replies, command.location, expected, test)
+            self._check_replies(command.name, command, expected, test, _OTHERWISE_OF_COMMAND)
         for server in (entry for entry in entries if isinstance(entry, ToolServer)):
             self._check_server(server, entries)
         return TestTools(entries, tuple(commands.values()), (*self._files, *files))
@@ -103,20 +104,21 @@ class ToolReader:
     def _check_replies(
         self,
         name: str,
-        replies: Sequence[Condition],
-        location: Location,
+        source: Tool | Command,
         expected: set[str],
         test: Test,
+        advice: str,
     ) -> None:
         """An agent that makes a forbidden call must fail its test, which is not scored if the call
         has no reply."""
-        is_complete = any(reply.is_otherwise for reply in replies)
-        if is_complete or (replies and name in expected) or location in self._incomplete:
+        is_complete = any(reply.is_otherwise for reply in source.replies)
+        is_expected = bool(source.replies) and name in expected
+        if is_complete or is_expected or source.location in self._incomplete:
             return
-        self._incomplete.add(location)
+        self._incomplete.add(source.location)
         problem = f"{quoted(name)} has no reply for other calls, and the test `{test.id}` expects "
         problem += "such a call" if name in expected else "no call of it"
-        self._reader.error(location, problem, f"add {_OTHERWISE}, to its `replies`")
+        self._reader.error(source.location, problem, f"add {advice}, to its `replies`")
 
     def _check_server(self, server: ToolServer, entries: Iterable[ToolEntry]) -> None:
         others = (entry for entry in entries if isinstance(entry, Tool) and entry.name == OTHERS)
