@@ -253,7 +253,8 @@ tests:
 
     assert done.code == 2
     at = "evals/judges"
-    advice = "correct the path, or `cwd`, where it starts (`/` is the repository's root)"
+    advice = "correct the path, or `cwd`, where it starts (`/` is the repository's root); "
+    advice += "what is built needs the input `prepare`"
     assert done.out.splitlines() == [
         f"evals/EVAL.yaml:6:9: the judge `gone` runs {at}/gone.py, which does not exist; {advice}",
         f"evals/EVAL.yaml:9:22: the judge `inside` runs {at}/gone, which does not exist; {advice}",

@@ -52,7 +52,8 @@ def missing_program(location: Location, owner: str, path: Path, root: Path) -> D
     """The error of a judge or a target (`owner`) in the repository at `root` that runs a file which
     does not exist."""
     shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else path
-    advice = "correct the path, or `cwd`, where it starts (`/` is the repository's root)"
+    advice = "correct the path, or `cwd`, where it starts (`/` is the repository's root); "
+    advice += "what is built needs the input `prepare`"
     return Diagnostic(location, f"{owner} runs {shown}, which does not exist", advice)
 
 
