@@ -95,7 +95,7 @@ async def _ask(tasks: Sequence[Task], who: str, *, shows_judge: bool) -> None:
         output.print_lines(["", title, *_describe(task, shows_judge=shows_judge)])
         key = await _next_key()
         if key == "q":
-            print("answer all before you calibrate, because what the judge fails comes first")
+            print("label all before you calibrate, because what the judge fails comes first")
             return
         if key == "u":
             if given and (last := given.pop()):

@@ -173,7 +173,7 @@ GROUPS = (
         "quarantined",
         "in quarantine",
         lambda test: test.quarantine is not None,
-        note="not counted until their entries expire",
+        note="not counted until the entry expires",
     ),
     Group("improved", "improved", _is(ChangeKind.IMPROVED)),
     Group("new", "new", _is(ChangeKind.NEW), title=_count("is new", "are new")),
