@@ -59,8 +59,10 @@ class Preparation:
         if prepare := self.prepare:
             user = self.children.isolation.choose_user(tree)
             await self._once(tree, lambda: self._run("prepare", prepare, tree, user=user))
-        own = [path for path in self.submodules if path.is_relative_to(tree)]
-        if empty := [path.relative_to(tree).as_posix() for path in own if not any(path.glob("*"))]:
+        inside = [path for path in self.submodules if path.is_relative_to(tree)]
+        if empty := [
+            path.relative_to(tree).as_posix() for path in inside if not any(path.glob("*"))
+        ]:
             problem = f"the files of {list_paths(empty)} are not checked out, and on head they are"
             advice = "check submodules out there: `setup: git submodule update --init`"
             raise AttemptError("prepare", problem, advice)

@@ -93,8 +93,8 @@ class Checkout:
     @cached_property
     def packages(self) -> tuple[Path, ...]:
         """The folders with Python packages of the checkout's distributions."""
-        found = find_packages(self.root, self.files or (), ())
-        return tuple(dict.fromkeys(self.root / each.path for each in found))
+        packages = find_packages(self.root, self.files or (), ())
+        return tuple(dict.fromkeys(self.root / package.path for package in packages))
 
 
 def suites_in(

@@ -67,10 +67,10 @@ def _preparation(inputs: ReviewInputs, judge_trees: JudgeTrees) -> Preparation:
         obstacle = f"it runs in the tree of base, and {base.problem}"
     submodules: tuple[Path, ...] = ()
     if base.root and request.repository and ".gitmodules" in base.tracked:
-        root, folders = request.repository.root, (base.root / path for path in base.tracked)
-        own = (each for each in folders if each.is_dir())
         submodules = tuple(
-            each for each in own if any((root / each.relative_to(base.root)).glob("*"))
+            base.root / path
+            for path in base.tracked
+            if (base.root / path).is_dir() and any((request.repository.root / path).glob("*"))
         )
     return Preparation(
         settings.setup, settings.prepare, folder, children, log, obstacle, judge_trees, submodules
