@@ -84,7 +84,7 @@ def row_of(
 ) -> dict[str, Any]:
     """The row of the only test of an agent: a program, a service and a function."""
     files = {".agentv/targets.yaml": targets, "evals/EVAL.yaml": suite}
-    places = ("agent.py", "shop/agent.py", "evals/shop/agent.py")
+    places = ("agent.py", "shop/agent.py", "evals/agent.py")
     suites.write(folder, files | dict.fromkeys(places, agent))
     words = ("run", "--output", "results.jsonl", "--env", ",".join(variables or ()))
     done = command.run(folder, *words, env=variables, timeout=280)
