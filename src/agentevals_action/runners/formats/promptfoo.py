@@ -10,8 +10,9 @@ or its file, or `prompt 1`, `prompt 2` for texts without a name; of a provider t
 text or the model that a change edits must keep its id: it is what is tested.
 
 **Running again**: `--filter-failing` matches tests by their variables alone, and drops all but the
-first with the same ones: then all tests run. Of a result that matches none, as one value of a list
-of variables, it makes a test from the result, which has no threshold of its own.
+first with the same ones: then all tests run, as where a test gets the answers of those before it.
+Of a result that matches none, as one value of a list of variables, it makes a test from the result,
+which has no threshold of its own.
 """
 
 import csv
@@ -62,6 +63,8 @@ _NAMED_FILE = re.compile(r"file://(.+?)(:\w+)?")
 _GRADING = ("assert", "threshold", "assertScoringFunction", "options")
 #: What decides a verdict and is not in a test that is made of a result.
 _NOT_MADE = ("threshold", "assertScoringFunction", "provider")
+#: What gives a test the answers of the tests before it.
+_LINKS = (b"storeOutputAs", b"_conversation")
 _LONGEST = 200  # characters of a description in an id
 _SHOWN = 40  # characters of a variable in an id, and of an assertion's value in its name
 
@@ -233,6 +236,7 @@ class PromptfooResults(Format):
             keys[test.name].add(test.key)
             alike[compute_digest(test.variables)].add(compute_digest(test.result.test_case))
         places, files, rows = _places(suite), _Files(suite), []
+        is_linked = any(link in content for link in _LINKS)
         for test in tests:
             is_named = len(keys[test.name]) == 1 and (test.description or not test.own)
             name = test.name if is_named else f"{test.name} ({compute_digest(test.own)[:8]})"
@@ -243,7 +247,7 @@ class PromptfooResults(Format):
                 id=name + end,
                 key=test.key + end,
                 location=places.get(test.description or _place_key(test.own)),
-                source=test.failure() if is_alone else None,
+                source=test.failure() if is_alone and not is_linked else None,
             )
             rows.append(row)
         return rows

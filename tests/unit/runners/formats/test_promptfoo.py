@@ -64,6 +64,26 @@ def test_select__all_run_where_promptfoo_cannot_tell_tests_apart(tmp_path: Path)
     assert FORMAT.select([row_of(rows, "wrong"), row_of(rows, "same")], suite) == ()
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"options": {}', '"options": {"storeOutputAs": "first"}'),
+        ("{{question}}", "{{_conversation}}"),
+    ],
+)
+def test_select__all_run_where_a_test_gets_the_answers_of_others(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    results, suite = recorded("promptfoo-columns", tmp_path)
+    file = results / "results.json"
+    text = json.dumps(json.loads(file.read_text(encoding="utf-8")))
+    selections = [
+        FORMAT.select(read(results, suite, json.loads(document))[:1], suite)
+        for document in (text, text.replace(old, new, 1))
+    ]
+    assert [len(selection) for selection in selections] == [1, 0]
+
+
 def test_fingerprints__follow_the_contents_of_files_in_any_checkout(tmp_path: Path) -> None:
     first, second = recorded("promptfoo", tmp_path / "a"), recorded("promptfoo", tmp_path / "b")
     (second[1].folder / "check.py").write_text("def get_assert(*_):\n    return True\n")
