@@ -7,7 +7,7 @@ import stat
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from agentevals_action.system.signals import in_thread
@@ -38,10 +38,20 @@ def remove_folder(folder: Path) -> None:
             shutil.rmtree(folder)
         except PermissionError as error:
             problem = error
-            for path, _, _ in os.walk(folder):  # the rights of a folder, before it is read
-                os.chmod(path, stat.S_IRWXU)  # noqa: PTH101  # the path is a text
+            _permit(folder)
+            for parent, names, _ in os.walk(folder):
+                for name in names:
+                    _permit(Path(parent, name))
         except (OSError, RecursionError) as error:
             problem = error
         if not os.path.lexists(folder):
             return
     log.warning("%s could not be removed: %s", folder, problem)
+
+
+def _permit(folder: Path) -> None:
+    """Gives the owner all rights to a folder, before it is read. It may be a link, or belong to
+    another user: a program can start a container that runs as root."""
+    with suppress(OSError):
+        if not folder.is_symlink():
+            folder.chmod(stat.S_IRWXU)
