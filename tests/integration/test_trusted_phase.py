@@ -370,6 +370,18 @@ def test_run__with_nothing_to_publish_is_green(trusted: Trusted, report: Report)
     assert (trusted.conclusions(), trusted.server.comments) == ([], ())
 
 
+@pytest.mark.parametrize("field", ["status", "event", "head_branch", "head_sha"])
+def test_run__of_an_unexpected_structure_is_not_published(
+    trusted: Trusted, report: Report, field: str
+) -> None:
+    trusted.leave(report)
+    trusted.run[field] = {}
+    done = trusted.publish()
+    assert done.code == 3, done.log
+    assert "the first phase could not be read: GitHub did not respond correctly" in done.log
+    assert (trusted.conclusions(), trusted.server.comments) == ([], ())
+
+
 def test_mode__publish_needs_a_completed_run(trusted: Trusted) -> None:
     workspace = trusted.folder / "workspace"
     workspace.mkdir()

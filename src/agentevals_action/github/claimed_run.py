@@ -54,17 +54,17 @@ class FirstPhase:
             self._run = run = api.repository.get_workflow_run(completed.id).complete()
             self._head_repository = run.head_repository and run.head_repository.full_name
             is_dependabot = run.actor is not None and run.actor.login == DEPENDABOT
-        reason = ""
-        if completed.action != "completed" or run.status != "completed":
-            reason = "is not completed"
-        elif run.event != "pull_request":
-            reason = "is not that of a pull request"
-        elif run.run_attempt != completed.attempt:
-            reason = "has a newer attempt"
-        elif self._head_repository == api.full_name and not is_dependabot:
-            reason = "is of a branch of this repository, and reported itself"
+            reason = ""
+            if completed.action != "completed" or run.status != "completed":
+                reason = "is not completed"
+            elif run.event != "pull_request":
+                reason = "is not that of a pull request"
+            elif run.run_attempt != completed.attempt:
+                reason = "has a newer attempt"
+            elif self._head_repository == api.full_name and not is_dependabot:
+                reason = "is of a branch of this repository, and reported itself"
         if reason:
-            raise NothingToPublish(f"the run {run.id} {reason}")
+            raise NothingToPublish(f"the run {completed.id} {reason}")
 
     def pulls(self) -> Sequence[PullRequest]:
         """The open pull requests whose head the run is of, oldest first; several have different
@@ -74,17 +74,17 @@ class FirstPhase:
         a fork that list is empty."""
         run, repository = self._run, self._head_repository
         current: list[PullRequest] = []
-        if repository and run.head_branch:
-            head = f"{repository.partition('/')[0]}:{run.head_branch}"
-            with _readable("pull-requests: read"):
+        with _readable("pull-requests: read"):
+            commit = run.head_sha
+            if repository and run.head_branch:
+                head = f"{repository.partition('/')[0]}:{run.head_branch}"
                 opened = self._api.repository.get_pulls(state="open", head=head)
                 pulls = [PullRequest.from_reply(pull.raw_data) for pull in opened]
-            key = repository, run.head_sha
-            current = [pull for pull in pulls if (pull.head_repository, pull.head_sha) == key]
+                key = repository, commit
+                current = [pull for pull in pulls if (pull.head_repository, pull.head_sha) == key]
         if not current:
-            head = run.head_sha[:12]
             raise NothingToPublish(
-                f"no open pull request has the head {head}: it was closed, or has moved"
+                f"no open pull request has the head {commit[:12]}: it was closed, or has moved"
             )
         return sorted(current, key=lambda pull: pull.number)
 
