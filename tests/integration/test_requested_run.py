@@ -21,6 +21,7 @@ from tests.support.github_world import ACTIONS, moment
 from tests.support.greeter import FILES, GOOD, JUDGE
 from tests.support.job import Finished, Job
 from tests.support.repositories import Files, PullRequest, pull_request
+from tests.support.stand_in import InjectedFailure
 
 LABEL = "agentevals:accept"
 RUDE = 'read name; echo "$name?"\n'
@@ -325,6 +326,23 @@ def test_run__without_a_permission_names_it(fine: Requested) -> None:
     assert "the token lacks `contents: read`" in done.log
     assert fine.server.check_runs == ()
     assert done.outputs == {"outcome": "inconclusive"}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason"),
+    [
+        (403, {"message": "Forbidden"}, "the token lacks `contents: read`"),
+        (200, {"permission": ["admin"]}, "GitHub did not respond correctly"),
+    ],
+)
+def test_run__by_an_author_with_unknown_rights_is_inconclusive(
+    fine: Requested, status: int, body: object, reason: str
+) -> None:
+    fine.server.break_route(InjectedFailure("/permission$", status, body=body))
+    done = fine.comment().finish()
+    assert done.code == 3, done.log
+    assert f"the rights of @ada could not be read: {reason}" in done.log
+    assert fine.server.check_runs == ()
 
 
 @pytest.mark.parametrize(

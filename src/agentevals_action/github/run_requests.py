@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import github.PullRequest
 from pydantic import AliasPath, Field
 
-from agentevals_action.github.api import ApiError, GitHubApi, api_errors, as_host_errors
+from agentevals_action.github.api import ApiError, GitHubApi, as_host_errors
 from agentevals_action.github.events import read_payload
 from agentevals_action.model.job import COMMAND, Payload, PullRequest, run_command
 
@@ -175,14 +175,15 @@ class RunRequests:
         if self._request.account != "User" or login.endswith("[bot]"):
             advice = "a person with write access can write it"
             raise Refused("a bot wrote the command", advice, is_answered=False)
-        try:
-            with api_errors():
-                permission = self._api.repository.get_collaborator_permission(login)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            permission = "none"
-        if permission not in _MAY_PUSH:
+        may_push = False
+        problem = f"the rights of @{login} could not be read"
+        with as_host_errors(problem, "contents: read"):
+            try:
+                may_push = self._api.repository.get_collaborator_permission(login) in _MAY_PUSH
+            except github.GithubException as error:
+                if error.status != 404:
+                    raise
+        if not may_push:
             raise Refused(
                 f"@{login} has no write access to this repository",
                 "ask a maintainer to write the command",
