@@ -72,7 +72,8 @@ class WorkerClient:
         except OSError as error:
             raise program.start_error("target", "the command", error) from None
         if line.error is not None:
-            raise self._runner.error(line.error, line.traceback or errors)
+            reason = line.error or "the agent failed without a message"
+            raise self._runner.error(reason, line.traceback or errors)
         if line.reply is None:
             raise self._runner.error("the answer is empty (null)", errors)
         try:

@@ -74,6 +74,7 @@ def test_complete__each_workspace_has_a_process(tmp_path: Path) -> None:
         ("print('Loading …', flush=True)", "the worker wrote 'Loading …' to its standard output: "),
         ("send(reply='x')", "the reply is not an answer of a worker: `call` is missing"),
         ("send(call=call + 1, reply='x')", "the worker answered call 2, and was asked call 1"),
+        ("send(call=call, error='')", "the agent failed without a message"),
         ("send(call=call, error='no stock')", "no stock"),
         ("send(call=call)", "the answer is empty (null)"),
         ("sys.exit('out of order')", "the worker ended with exit code 1: out of order"),
