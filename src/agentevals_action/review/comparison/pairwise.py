@@ -89,8 +89,9 @@ def _undecided(suite: SuiteComparison, policy: Policy) -> tuple[PairwiseComparis
 
 
 def compare_pairs(rows: Iterable[TestResult]) -> Sequence[PairwiseComparison]:
-    """The comparisons by each pairwise evaluator of a suite, from the results of head. It is
-    advisory if all its judgements are; where one decides, the others could not be made."""
+    """The comparisons by each pairwise evaluator of a suite, from the results of head. A
+    comparison is advisory if all its judgements are; where one decides, the others count as not
+    made."""
     first: defaultdict[str, list[_Judged]] = defaultdict(list)
     fresh = first.copy()
     for row in rows:

@@ -129,9 +129,12 @@ def _describe_change(
         if edits := _edited_in_file(suite, on_base.get(suite.path)):
             named[suite.path].append(NamedFile(FILE, edits))
     known = {*paths, *(path for tree in trees.values() for path in tree.files.ids)}
-    covered = {**base.covered, **head.covered}  # with all suites, also those of other jobs
+    covered = {**base.covered, **head.covered}
+    suites = {suite.path for suite in (*head.suites, *base.suites)}
+    if settings.working_directory != ".":
+        suites |= covered.keys()  # the suites of other jobs are known among their files alone
     rules = tuple(
-        tuple(rule for rule in useful(of_side, known) if any(map(rule.affects, covered)))
+        tuple(rule for rule in useful(of_side, known) if any(map(rule.affects, suites)))
         for of_side in (settings.watch_rules, base.watch)
     )
     every = {
